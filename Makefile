@@ -1,0 +1,50 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Needs Python 3.11 or newer and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test check lint test-models encoder bench clean
+
+demo: $(VENV)/.installed
+	@$(BIN)/kb index
+	@echo
+	@$(BIN)/kb ask -f benchmarks/samples/nccl-shm.log
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --ignore tests/models
+
+lint: $(VENV)/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/kb lint
+
+test-models: $(VENV)/.models
+	$(BIN)/python -m pytest tests/models
+
+encoder: $(VENV)/.models
+	$(BIN)/python -m index.export index/model
+
+bench: $(VENV)/.models
+	$(BIN)/python -m benchmarks.speed
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.models: $(VENV)/.test
+	$(PIP) -e '.[models,test]'
+	@touch $@

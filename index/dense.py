@@ -1,0 +1,71 @@
+"""Vectors and their neighbours, with FAISS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from index.errors import StoreDamaged
+
+EXACT_UP_TO = 100_000
+"""Above this many vectors the index is approximate (HNSW). `make bench` prints both."""
+
+_LINKS = 32
+_BUILD_DEPTH = 80
+_SEARCH_DEPTH = 128
+
+Vectors = NDArray[np.float32]
+
+
+class DenseIndex:
+    """Inner-product search over unit vectors, so a score is a cosine."""
+
+    def __init__(self, index: faiss.Index) -> None:
+        self._index = index
+
+    @classmethod
+    def build(cls, vectors: Vectors) -> DenseIndex:
+        """Build from an (n, dim) array; row numbers are the positions that `search` returns."""
+        dimension = vectors.shape[1]
+        if len(vectors) <= EXACT_UP_TO:
+            index: faiss.Index = faiss.IndexFlatIP(dimension)
+        else:
+            graph = faiss.IndexHNSWFlat(dimension, _LINKS, faiss.METRIC_INNER_PRODUCT)
+            graph.hnsw.efConstruction = _BUILD_DEPTH
+            graph.hnsw.efSearch = _SEARCH_DEPTH
+            index = graph
+        index.add(np.ascontiguousarray(vectors))
+        return cls(index)
+
+    @classmethod
+    def load(cls, path: Path) -> DenseIndex:
+        """Read what `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            StoreDamaged: it is not a FAISS index.
+        """
+        data = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+        try:
+            return cls(faiss.deserialize_index(data))
+        except RuntimeError as error:
+            raise StoreDamaged(f"the vector index {path} is damaged") from error
+
+    def save(self, path: Path) -> None:
+        """Write the index to a file."""
+        path.write_bytes(faiss.serialize_index(self._index).tobytes())
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    def search(self, queries: Vectors, count: int) -> tuple[Vectors, NDArray[np.int64]]:
+        """Return cosines and positions, both (queries, count), best first; position -1 is none."""
+        count = min(count, len(self))
+        if count == 0 or len(queries) == 0:
+            shape = (len(queries), 0)
+            return np.zeros(shape, np.float32), np.zeros(shape, np.int64)
+        scores, positions = self._index.search(np.ascontiguousarray(queries), count)
+        return scores, positions

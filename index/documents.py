@@ -1,0 +1,68 @@
+"""What goes into the index and what comes out of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """A signature: literal text, or a regular expression without look-around or back-references."""
+
+    text: str
+    regex: bool = False
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One document to be found."""
+
+    id: str
+    digest: str
+    """Changes whenever anything about the document changes; only then is it indexed again."""
+    words: str
+    """What the lexical channel indexes."""
+    passages: tuple[str, ...]
+    """Texts for the encoder, each about one idea and at most some 200 words long."""
+    patterns: tuple[Pattern, ...]
+    payload: bytes
+    """Opaque to the index; handed back with every candidate."""
+
+
+class Query(msgspec.Struct, frozen=True):
+    """What is looked for."""
+
+    lines: tuple[str, ...]
+    """For the lexical channel, most telling first."""
+    passages: tuple[str, ...]
+    """For the encoder."""
+    patterns: frozenset[int] = frozenset()
+    """Numbers of the patterns that were seen; see `Snapshot.patterns`."""
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A document with what each channel says about it."""
+
+    id: str
+    payload: bytes
+    patterns: tuple[int, ...]
+    """Those of the query's patterns that the document declares, as numbers of its own list."""
+    rarity: tuple[float, ...]
+    """For each of `patterns`: one over the number of documents that declare the same pattern."""
+    coverage: float
+    """Share of the query's words, weighted by how rare they are, that the document has. 0 to 1."""
+    line_words: tuple[float, ...]
+    """For each line of the query: weight of its words that the document has (1 = one rare word)."""
+    meaning: float
+    """Highest cosine between a passage of the query and one of the document."""
+    passage: int
+    """The query's passage with that cosine."""
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """What an update of the store did."""
+
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    encoded: int
+    """Passages that had to be encoded."""

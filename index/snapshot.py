@@ -1,0 +1,195 @@
+"""One generation of the store, open for reading and searching."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+import msgspec
+import numpy as np
+
+from index import lexical
+from index.dense import DenseIndex
+from index.documents import Candidate, Pattern, Query
+from index.encoder import Encoder
+from index.signatures import Scanner
+from index.tokens import tokenize
+
+_FROM_WORDS = 24
+_FROM_MEANING = 24
+_NEAREST_PASSAGES = 256
+
+
+class DeclaredPattern(msgspec.Struct, frozen=True):
+    """A distinct pattern with the documents that declare it."""
+
+    pattern: Pattern
+    owners: tuple[tuple[int, int], ...]
+    """Number of the document, place in its list."""
+
+
+class Snapshot:
+    """A consistent view; later updates of the store do not change it. Close it after use."""
+
+    def __init__(self, connection: sqlite3.Connection, dense: DenseIndex) -> None:
+        self._connection = connection
+        self._dense = dense
+        self._owners = np.array(
+            [
+                row[0]
+                for row in connection.execute(
+                    "SELECT document FROM passages ORDER BY document, place"
+                )
+            ],
+            dtype=np.int64,
+        )
+        self.patterns = _distinct_patterns(connection)
+        """Query and scanner number patterns by their place in this list."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the snapshot."""
+        self._connection.close()
+
+    @property
+    def fingerprint(self) -> str:
+        """State of the sources that the last update was given."""
+        return str(self._meta("fingerprint") or "")
+
+    def __len__(self) -> int:
+        return int(self._connection.execute("SELECT count(*) FROM documents").fetchone()[0])
+
+    @property
+    def passages(self) -> int:
+        """Number of encoded passages."""
+        return len(self._owners)
+
+    def scanner(self) -> Scanner:
+        """The scanner for `patterns`; reports the first match of each in a block."""
+        patterns = [declared.pattern for declared in self.patterns]
+        return Scanner.cached(patterns, self._blob("signatures"))
+
+    def extra_scanner(self, patterns: Sequence[Pattern]) -> Scanner:
+        """The scanner for patterns of the caller; reports every match. Loads in no time when the
+        last update was given the same ones."""
+        return Scanner.cached(patterns, self._blob("extra"), first_only=False)
+
+    def payloads(self) -> Iterator[bytes]:
+        """The payloads of all documents, in order of their ids."""
+        for (payload,) in self._connection.execute("SELECT payload FROM documents ORDER BY id"):
+            yield payload
+
+    def search(self, query: Query, encoder: Encoder) -> list[Candidate]:
+        """Documents that any channel brings up, unordered; the caller weighs the channels."""
+        return _Search(self._connection, self._dense, self._owners, self.patterns).run(
+            query, encoder
+        )
+
+    def _blob(self, key: str) -> bytes | None:
+        blob = self._meta(key)
+        return blob if isinstance(blob, bytes) else None
+
+    def _meta(self, key: str) -> object:
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+
+def _distinct_patterns(connection: sqlite3.Connection) -> list[DeclaredPattern]:
+    owners: dict[Pattern, list[tuple[int, int]]] = {}
+    for document, place, text, regex in connection.execute(
+        "SELECT document, place, text, regex FROM patterns ORDER BY text, regex, document, place"
+    ):
+        owners.setdefault(Pattern(text, bool(regex)), []).append((document, place))
+    return [DeclaredPattern(pattern, tuple(places)) for pattern, places in owners.items()]
+
+
+def read_patterns(connection: sqlite3.Connection) -> list[Pattern]:
+    """The distinct patterns in the order in which they are numbered."""
+    return [declared.pattern for declared in _distinct_patterns(connection)]
+
+
+class _Search:
+    """The channels of one search."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        dense: DenseIndex,
+        owners: np.ndarray[tuple[int], np.dtype[np.int64]],
+        patterns: list[DeclaredPattern],
+    ) -> None:
+        self._connection = connection
+        self._dense = dense
+        self._owners = owners
+        self._patterns = patterns
+
+    def run(self, query: Query, encoder: Encoder) -> list[Candidate]:
+        line_tokens = [frozenset(tokenize(line)) for line in query.lines]
+        weights = self._weights(frozenset().union(*line_tokens))
+        hits = self._pattern_hits(query.patterns)
+        meaning = self._meaning(query.passages, encoder)
+        nearest = sorted(meaning, key=lambda number: -meaning[number][0])[:_FROM_MEANING]
+        numbers = {*hits, *nearest, *lexical.search(self._connection, weights, _FROM_WORDS)}
+        words = lexical.words_of(self._connection, numbers)
+        total = sum(weights.values()) or 1.0
+        candidates = []
+        for number in sorted(numbers):
+            identifier, payload = self._connection.execute(
+                "SELECT id, payload FROM documents WHERE number = ?", (number,)
+            ).fetchone()
+            places, shares = hits.get(number, ((), ()))
+            cosine, passage = meaning.get(number, (0.0, -1))
+            candidates.append(
+                Candidate(
+                    id=identifier,
+                    payload=payload,
+                    patterns=places,
+                    rarity=shares,
+                    coverage=sum(weights[t] for t in weights.keys() & words[number]) / total,
+                    line_words=tuple(
+                        sum(weights[t] for t in tokens & words[number]) for tokens in line_tokens
+                    ),
+                    meaning=cosine,
+                    passage=passage,
+                )
+            )
+        return candidates
+
+    def _weights(self, tokens: frozenset[str]) -> dict[str, float]:
+        documents = self._connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+        counts = lexical.frequencies(self._connection, tokens)
+        return {token: lexical.rarity(counts.get(token, 0), documents) for token in tokens}
+
+    def _pattern_hits(
+        self, seen: frozenset[int]
+    ) -> dict[int, tuple[tuple[int, ...], tuple[float, ...]]]:
+        """Number of the document to places in its list of patterns and how rare each is."""
+        found: dict[int, list[tuple[int, float]]] = {}
+        for number in seen:
+            declared = self._patterns[number]
+            distinct = len({document for document, _place in declared.owners})
+            for document, place in declared.owners:
+                found.setdefault(document, []).append((place, 1.0 / distinct))
+        return {
+            document: (tuple(p for p, _ in sorted(hits)), tuple(r for _, r in sorted(hits)))
+            for document, hits in found.items()
+        }
+
+    def _meaning(self, passages: tuple[str, ...], encoder: Encoder) -> dict[int, tuple[float, int]]:
+        """Number of the document to its best cosine and the query's passage that has it."""
+        best: dict[int, tuple[float, int]] = {}
+        if not passages or not len(self._dense):
+            return best
+        scores, positions = self._dense.search(encoder.encode(passages), _NEAREST_PASSAGES)
+        for passage, (row, places) in enumerate(zip(scores, positions, strict=True)):
+            for score, place in zip(row.tolist(), places.tolist(), strict=True):
+                if place >= 0:
+                    document = int(self._owners[place])
+                    best[document] = max(best.get(document, (-1.0, -1)), (score, passage))
+        return best

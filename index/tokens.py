@@ -1,0 +1,71 @@
+"""Words of logs, prose and Chinese, as the lexical channel sees them.
+
+Identifiers survive whole and in parts (`ProcessGroupNCCL`, `btl_tcp_if_include`,
+`_ALLGATHER_BASE`), English inflections are folded, Chinese is cut into pairs of characters
+(as Lucene's CJKAnalyzer does), and numbers are dropped, except short ones: codes are short.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_WORD = re.compile(r"[A-Za-z0-9_]+(?:[.\-:/+][A-Za-z0-9_]+)*|[\u3400-\u9fff]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "e")
+_LONGEST = 60
+_LONGEST_NUMBER = 4
+
+STOPWORDS = frozenset(
+    "a about above after again all also am an and any are as at be because been before but by can"
+    " could did do does doing done for from get gets got had has have he her here him his how i if"
+    " in into is it its just let like may me more most my no nor not now of off on once only or"
+    " other our out over own same she should so some still such than that the their them then"
+    " there these they thi this those through to too under until up use very was we were what"
+    " when where which while who whom why will with would you your"
+    " 一个 我们 什么 怎么 这个 就是 没有 可以 但是 还是 时候 问题".split()
+)
+
+
+def tokenize(text: str) -> Iterator[str]:
+    """Yield the tokens of a text in order, with repetitions."""
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if "\u3400" <= word[0] <= "\u9fff":
+            yield from _pairs(word)
+        else:
+            yield from _latin(word)
+
+
+def _pairs(run: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run
+    for start in range(len(run) - 1):
+        pair = run[start : start + 2]
+        if pair not in STOPWORDS:
+            yield pair
+
+
+def _latin(word: str) -> Iterator[str]:
+    if len(word) > _LONGEST:
+        return
+    parts = [part for part in _PART.findall(word) if not part.isdigit() or _is_code(part)]
+    whole = word.strip("_").lower()
+    if len(parts) > 1 and any(character.isalpha() for character in whole):
+        yield whole
+    for part in parts:
+        stem = fold(part.lower())
+        if stem not in STOPWORDS and (len(stem) > 1 or stem.isdigit()):
+            yield stem
+
+
+def _is_code(number: str) -> bool:
+    return len(number) <= _LONGEST_NUMBER
+
+
+def fold(word: str) -> str:
+    """Cut the ending of an English word: hang, hangs and hanging become one."""
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
+            return word.removesuffix(suffix)
+    return word

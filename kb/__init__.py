@@ -1,0 +1,3 @@
+"""What an incident is and how a diagnosis is made."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,32 @@
+"""`kb doctor`: check the installation."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import click
+
+from kb import __version__
+from kb.cli import incidents_option
+from kb.doctor import Check, run_checks
+from kb.settings import load_settings
+
+
+@click.command("doctor")
+@incidents_option
+def command(incidents: tuple[Path, ...]) -> None:
+    """Check that everything a diagnosis needs is there and works; exit code 1 when not."""
+    click.echo(f"kb {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    checks = []
+    for check in run_checks(load_settings(incidents)):
+        _print(check)
+        checks.append(check)
+    raise click.exceptions.Exit(0 if all(check.good for check in checks) else 1)
+
+
+def _print(check: Check) -> None:
+    mark = click.style("ok  ", fg="green") if check.good else click.style("BAD ", fg="red")
+    click.echo(f"{mark} {check.name:<10} {check.detail}")
+    if check.advice:
+        click.echo(f"     {'':<10} {check.advice}")

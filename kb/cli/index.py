@@ -1,0 +1,39 @@
+"""`kb index`: build or update the index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kb.cli import incidents_option
+from kb.cli.terminal import progress, say
+from kb.knowledge import load_in_background, update
+from kb.library import Library
+from kb.settings import load_settings
+
+
+@click.command("index")
+@click.option("--rebuild", is_flag=True, help="Throw the index away and build it from nothing.")
+@incidents_option
+def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
+    """Bring the index up to date. Only what changed is encoded again.
+
+    `kb ask` does this by itself when incidents have changed.
+    """
+    settings = load_settings(incidents)
+    library = Library(settings.incidents)
+    encoder = load_in_background(settings.model)
+    with progress("Building the index") as report:
+        store, changes, problems = update(library, settings, encoder, report, rebuild=rebuild)
+    for problem in problems:
+        say(str(problem))
+    total = changes.added + changes.changed + changes.unchanged
+    click.echo(
+        f"{total} incidents: {changes.added} added, {changes.changed} changed,"
+        f" {changes.removed} removed, {changes.unchanged} unchanged;"
+        f" {changes.encoded} passages encoded"
+    )
+    click.echo(f"index: {store.directory}")
+    if problems:
+        say(f"{len({problem.path for problem in problems})} files left out; mend them as shown")

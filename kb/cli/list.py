@@ -1,0 +1,30 @@
+"""`kb list`: all incidents."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from kb.cli import incidents_option
+from kb.library import Library
+from kb.settings import load_settings
+
+
+@click.command("list")
+@incidents_option
+def command(incidents: tuple[Path, ...]) -> None:
+    """List all incidents; in a pipe, one a line: id, kind, systems and title between tabs."""
+    records, problems = Library(load_settings(incidents).incidents).load()
+    if sys.stdout.isatty():
+        from kb.cli.terminal import show
+        from kb.views.record import render_list
+
+        show(render_list(records))
+    else:
+        for record in records:
+            systems = ",".join(record.header.systems)
+            click.echo("\t".join((record.id, record.kind, systems, record.title)))
+    if problems:
+        click.echo(f"{len(problems)} problems in incident files; run: kb lint", err=True)

@@ -1,0 +1,40 @@
+"""`kb show`: one incident."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+
+import click
+
+from kb.cli import incidents_option
+from kb.errors import LibraryError
+from kb.library import Library
+from kb.markdown import read
+from kb.settings import load_settings
+
+
+@click.command("show")
+@click.argument("identifier", metavar="ID")
+@incidents_option
+def command(identifier: str, incidents: tuple[Path, ...]) -> None:
+    """Show the incident ID; in a pipe, its Markdown as it is in the file."""
+    library = Library(load_settings(incidents).incidents)
+    file = library.find(identifier)
+    if file is None:
+        raise LibraryError(f"there is no incident `{identifier}`{_nearest(identifier, library)}")
+    if not sys.stdout.isatty():
+        click.echo(file.path.read_bytes(), nl=False)
+        return
+    from kb.cli.terminal import show
+    from kb.views.record import render
+
+    show(render(read(file.path, file.name)))
+
+
+def _nearest(identifier: str, library: Library) -> str:
+    names = difflib.get_close_matches(
+        identifier, [file.path.stem for file in library.files()], n=3, cutoff=0.5
+    )
+    return f"; did you mean {', '.join(names)}?" if names else "; kb list shows all"

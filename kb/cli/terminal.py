@@ -1,0 +1,67 @@
+"""Consoles and progress bars. Results go to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from kb.knowledge import Report
+
+_WIDEST = 100
+_NARROWEST = 40
+_PIPE_WIDTH = 80
+
+
+def output_console() -> Console:
+    """A console for results: coloured on a terminal, plain in a pipe or with `NO_COLOR`."""
+    from rich.console import Console
+
+    console = Console(highlight=False, emoji=False, markup=False, soft_wrap=False)
+    width = console.width if console.is_terminal else _PIPE_WIDTH
+    console.width = max(_NARROWEST, min(width, _WIDEST))
+    return console
+
+
+def show(*parts: RenderableType) -> None:
+    """Print results; through the pager when they are longer than the terminal is high."""
+    console = output_console()
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part)
+    text = capture.get()
+    if console.is_terminal and text.count("\n") > console.height and sys.stdin.isatty():
+        os.environ.setdefault("LESS", "-RFX")
+        click.echo_via_pager(text, color=not console.no_color)
+    else:
+        click.echo(text, nl=False, color=console.is_terminal and not console.no_color)
+
+
+def say(sentence: str) -> None:
+    """Tell the user something that is not a result."""
+    click.echo(sentence, err=True)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Report]:
+    """A progress bar on stderr, only on a terminal and only when there is something to wait for."""
+    with ExitStack() as stack:
+        bar = None
+
+        def report(done: int, total: int) -> None:
+            nonlocal bar
+            if bar is None and total and sys.stderr.isatty():
+                bar = stack.enter_context(
+                    click.progressbar(length=total, label=title, file=sys.stderr, show_pos=True)
+                )
+            if bar is not None:
+                bar.update(done - bar.pos)
+
+        yield report

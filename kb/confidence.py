@@ -1,0 +1,112 @@
+"""The one place where confidence is made.
+
+Each candidate gets a score that is linear in what speaks for it. The candidates of one question
+then compete with each other and with "nothing known": `p = exp(s) / (1 + sum of all exp(s))`
+(a conditional logit with a null alternative: McFadden, 1974). So confidences add up to at most 1,
+two look-alikes that fit equally well share, and foreign text, for which nothing speaks, gets 0.
+
+The weights lie in confidence.toml, with the command that fitted them.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+
+class Signs(msgspec.Struct, frozen=True):
+    """What speaks for one candidate, and what against. None is negative."""
+
+    strong: float = 0.0
+    """Strong signatures seen, each divided by the number of records that declare it."""
+    weak: float = 0.0
+    """Weak signatures seen, likewise."""
+    coverage: float = 0.0
+    """Share of the query's words, by rarity, that the record has. 0 to 1."""
+    line: float = 0.0
+    """Weight of the words of the query's best line that the record has (1 = one rare word)."""
+    meaning: float = 0.0
+    """Cosine of the nearest passages. 0 to 1."""
+    systems: float = 0.0
+    """Share of the systems seen in the log that the record names. 0 to 1."""
+    conflict: float = 0.0
+    """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
+
+
+class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Coefficients of the score. All weights but `conflict` are at least 0; `conflict` at most."""
+
+    command: str
+    bias: float
+    strong: float
+    weak: float
+    coverage: float
+    line: float
+    meaning: float
+    systems: float
+    conflict: float
+
+
+ANSWER_AT = 0.60
+"""From this confidence on an incident is shown as a match; below, as possible."""
+
+SHOW_AT = 0.12
+"""Below this confidence an incident is not shown."""
+
+_MOST_STRONG = 2.0
+_MOST_WEAK = 3.0
+_MOST_LINE = 6.0
+_FOREIGN_MEANING = 0.30
+_FOREIGN_COVERAGE = 0.15
+
+
+@cache
+def load_model() -> Model:
+    """Read the shipped coefficients."""
+    text = files("kb").joinpath("confidence.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), Model)
+
+
+def features(signs: Signs) -> tuple[float, ...]:
+    """The signs as the score sees them, in the order of `Model`: saturated, and without the part
+    that foreign text reaches as well."""
+    return (
+        min(signs.strong, _MOST_STRONG),
+        min(signs.weak, _MOST_WEAK),
+        max(0.0, signs.coverage - _FOREIGN_COVERAGE) / (1 - _FOREIGN_COVERAGE),
+        min(signs.line, _MOST_LINE) / _MOST_LINE,
+        max(0.0, signs.meaning - _FOREIGN_MEANING) / (1 - _FOREIGN_MEANING),
+        signs.systems,
+        signs.conflict,
+    )
+
+
+def confidences(candidates: Sequence[Signs], model: Model | None = None) -> list[float]:
+    """The probability of each candidate that it is the right answer. 0 to 1, sum at most 1."""
+    chosen = model or load_model()
+    odds = [_odds(signs, chosen) for signs in candidates]
+    total = 1.0 + sum(odds)
+    return [value / total for value in odds]
+
+
+def _odds(signs: Signs, model: Model) -> float:
+    values = features(signs)
+    strong, weak, coverage, _line, meaning, _systems, _conflict = values
+    if not (strong or weak or (coverage and meaning)):
+        return 0.0
+    weights = (
+        model.strong,
+        model.weak,
+        model.coverage,
+        model.line,
+        model.meaning,
+        model.systems,
+        model.conflict,
+    )
+    score = model.bias + sum(w * v for w, v in zip(weights, values, strict=True))
+    return math.exp(min(score, 50.0))

@@ -1,0 +1,1 @@
+"""Bringing incidents in: checking them."""

@@ -1,0 +1,137 @@
+"""Rules about signatures and links that need nothing but the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from index.documents import Pattern
+from index.errors import PatternError
+from index.signatures import Scanner, check
+from kb.contribute.lint.rule import CheckedFile, Rule
+from kb.incident import Signature, Strength
+from kb.problem import Problem
+
+
+class PatternDoesNotCompile(Rule):
+    """A signature must compile in Hyperscan.
+
+    Signatures run over every log in linear time, so look-around and back-references do not exist,
+    and a pattern that matches the empty text would match everywhere.
+    """
+
+    code = "SIG201"
+    help = "write a literal without `regex: true`, or correct the expression"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        for signature in file.incident.header.signatures:
+            try:
+                check(_pattern(signature))
+            except PatternError as error:
+                yield self.problem(file, _as_written(signature, file), str(error))
+
+
+class PatternGivenTwice(Rule):
+    """A record gives each pattern once: a second one would count double."""
+
+    code = "SIG202"
+    help = "remove one of the two"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        seen: set[str] = set()
+        for signature in file.incident.header.signatures:
+            if signature.pattern in seen:
+                yield self.problem(
+                    file,
+                    _as_written(signature, file),
+                    f"the pattern `{signature.pattern}` is given twice",
+                )
+            seen.add(signature.pattern)
+
+
+class StrongPatternOfAnother(Rule):
+    """A strong signature names its incident, so it must not fire on another record's evidence.
+
+    Where two records really share the line, the signature is weak in both, and `Distinguish` says
+    how to tell them apart.
+    """
+
+    code = "SIG203"
+    help = "make the signature weak, or more specific"
+
+    def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
+        strong = [
+            (file, signature)
+            for file in files
+            for signature in file.incident.header.signatures
+            if signature.strength is Strength.STRONG and _compiles(signature)
+        ]
+        scanner = Scanner([_pattern(signature) for _file, signature in strong])
+        for other in files:
+            text = "\n".join(other.incident.body.evidence).encode()
+            for number in sorted({number for number, _end in scanner.scan(text)}):
+                owner, signature = strong[number]
+                if owner.incident.id != other.incident.id:
+                    yield self.problem(
+                        owner,
+                        _as_written(signature, owner),
+                        f"this strong signature fires on the evidence of `{other.incident.id}`",
+                    )
+
+
+class UnknownIncident(Rule):
+    """`Distinguish` names records by id, so that the tool can ask what tells them apart."""
+
+    code = "IDS402"
+    help = "use an id that `kb list` shows"
+
+    def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
+        known = {file.incident.id for file in files}
+        for file in files:
+            for item in file.incident.body.distinguish:
+                if item.other not in known:
+                    yield self.problem(
+                        file, f"`{item.other}`:", f"there is no incident `{item.other}`"
+                    )
+
+
+class DistinguishedFromItself(Rule):
+    """A record is told from others, not from itself."""
+
+    code = "IDS403"
+    help = "name the other incident"
+
+    def check(self, file: CheckedFile) -> Iterable[Problem]:
+        return [
+            self.problem(file, f"`{item.other}`:", "a record is distinguished from itself")
+            for item in file.incident.body.distinguish
+            if item.other == file.incident.id
+        ]
+
+
+RULES: tuple[Rule, ...] = (
+    PatternDoesNotCompile(),
+    PatternGivenTwice(),
+    StrongPatternOfAnother(),
+    UnknownIncident(),
+    DistinguishedFromItself(),
+)
+
+
+def _pattern(signature: Signature) -> Pattern:
+    return Pattern(signature.pattern, signature.regex)
+
+
+def _compiles(signature: Signature) -> bool:
+    try:
+        check(_pattern(signature))
+    except PatternError:
+        return False
+    return True
+
+
+def _as_written(signature: Signature, file: CheckedFile) -> str:
+    """The pattern as it stands in the YAML, where quoting may have changed it."""
+    pattern = signature.pattern
+    forms = (pattern, pattern.replace("'", "''"), pattern.replace("\\", "\\\\"))
+    written = (form for form in forms if any(form in line for line in file.lines))
+    return next(written, "signatures:")

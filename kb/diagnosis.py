@@ -1,0 +1,281 @@
+"""The waist: every way in goes through `diagnose`, every view hangs off `Diagnosis`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from index.documents import Candidate, Query
+from kb.confidence import ANSWER_AT, SHOW_AT, Signs, confidences
+from kb.documents import Entry, from_payload
+from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, collect, fact_words
+from kb.evidence.markers import Grade
+from kb.glossary import has_chinese, translate
+from kb.incident import Incident, Kind, Strength
+from kb.knowledge import Knowledge
+from kb.log import Log
+
+
+class Verdict(StrEnum):
+    """What the diagnosis comes to."""
+
+    MATCH = "match"
+    """The first match is above the bar."""
+    POSSIBLE = "possible"
+    """Candidates worth reading, or only follow-on errors."""
+    UNKNOWN = "unknown"
+    """Nothing known fits."""
+    HEALTHY = "healthy"
+    """No sign of failure in the input."""
+
+
+class By(StrEnum):
+    """Which channel a line speaks through."""
+
+    SIGNATURE = "signature"
+    WORDS = "words"
+    MEANING = "meaning"
+
+
+class Why(msgspec.Struct, frozen=True):
+    """A line of the log that speaks for an incident."""
+
+    line: EvidenceLine
+    by: By
+
+
+class Match(msgspec.Struct, frozen=True):
+    """An incident with its confidence and evidence."""
+
+    incident: Incident
+    confidence: float
+    why: tuple[Why, ...]
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A known follow-on error or known noise that the log holds."""
+
+    incident: Incident
+    why: tuple[Why, ...]
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What would change the order of the matches."""
+
+    text: str
+    answers: tuple[str, ...] = ("yes", "no")
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """The whole answer."""
+
+    verdict: Verdict
+    matches: tuple[Match, ...]
+    """Best first; records of kind `incident` only."""
+    notes: tuple[Note, ...]
+    question: Question | None
+    evidence: Evidence
+    notices: tuple[str, ...]
+    """What the user should know about the input itself."""
+    elapsed_ms: float
+
+
+MOST_MATCHES = 5
+"""So many matches are shown unless the user asks for another number."""
+
+_QUERY_LINES = 60
+_QUERY_PASSAGES = 2
+_PASSAGE_LINES = 8
+_PASSAGE_CHARACTERS = 900
+_TYPED_CHARACTERS = 4_000
+_WHY_LINES = 4
+_TELLING_WORDS = 1.2
+_CLOSE = 0.5
+_SILENT_HANG = 0.9
+
+
+def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnosis:
+    """Read the log, find what is known about it and say how sure that is.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    started = time.perf_counter()
+    evidence = collect(log, knowledge.signatures, knowledge.markers)
+    found = [
+        _Found(candidate, from_payload(candidate.payload), evidence, knowledge)
+        for candidate in _candidates(evidence, knowledge)
+    ]
+    matches = _matches([item for item in found if item.kind is Kind.INCIDENT], evidence)
+    notes = tuple(
+        Note(item.entry.incident, item.why)
+        for item in found
+        if item.kind is not Kind.INCIDENT and item.hits
+    )
+    return Diagnosis(
+        verdict=_verdict(matches, notes, evidence),
+        matches=tuple(matches[:top]),
+        notes=notes,
+        question=_question(matches),
+        evidence=evidence,
+        notices=tuple(log.notices),
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+    )
+
+
+def _candidates(evidence: Evidence, knowledge: Knowledge) -> list[Candidate]:
+    if not evidence.lines:
+        return []
+    return knowledge.snapshot.search(to_query(evidence), knowledge.encoder)
+
+
+def to_query(evidence: Evidence) -> Query:
+    """What the index is asked: telling lines for the words, the gist of them for the meaning."""
+    lines = [_searchable(line) for line in evidence.lines[:_QUERY_LINES]]
+    return Query(
+        lines=(*lines, fact_words(evidence.facts)),
+        passages=tuple(dict.fromkeys(_passages(evidence)))[:_QUERY_PASSAGES],
+        patterns=frozenset(hit.pattern for hit in evidence.hits),
+    )
+
+
+def _searchable(line: EvidenceLine) -> str:
+    words = " ".join([line.masked, *line.stack])
+    return f"{words} {translate(words)}" if has_chinese(words) else words
+
+
+def _passages(evidence: Evidence) -> Iterable[str]:
+    telling = [line for line in evidence.lines if line.grade >= Grade.HINT][:_PASSAGE_LINES]
+    in_order = sorted(evidence.lines, key=lambda line: (line.file or "", line.number))
+    whole = translate("\n".join(line.masked for line in in_order))
+    if evidence.asked or len(whole) <= _PASSAGE_CHARACTERS:
+        yield whole[:_PASSAGE_CHARACTERS]
+    if telling:
+        yield translate("\n".join(line.masked for line in telling))[:_PASSAGE_CHARACTERS]
+    else:
+        yield whole[:_PASSAGE_CHARACTERS]
+
+
+class _Found:
+    """A candidate with its record and the user's lines that speak for it."""
+
+    def __init__(
+        self, candidate: Candidate, entry: Entry, evidence: Evidence, knowledge: Knowledge
+    ) -> None:
+        self.candidate, self.entry, self._evidence = candidate, entry, evidence
+        self.kind = entry.incident.kind
+        self.hits = _hits_of(entry.incident, evidence, knowledge)
+
+    @property
+    def strong(self) -> float:
+        return self._weigh(Strength.STRONG)
+
+    @property
+    def weak(self) -> float:
+        return self._weigh(Strength.WEAK)
+
+    def _weigh(self, strength: Strength) -> float:
+        signatures = self.entry.incident.header.signatures
+        return sum(
+            share
+            for place, share in zip(self.candidate.patterns, self.candidate.rarity, strict=True)
+            if signatures[place].strength is strength
+        )
+
+    @property
+    def signs(self) -> Signs:
+        words = self.candidate.line_words
+        systems = set(self._evidence.facts.systems)
+        named = systems & set(self.entry.facts.systems) | systems & set(
+            self.entry.incident.header.systems
+        )
+        return Signs(
+            strong=self.strong,
+            weak=self.weak,
+            coverage=self.candidate.coverage,
+            line=max(words, default=0.0),
+            meaning=self.candidate.meaning,
+            systems=len(named) / len(systems) if systems else 0.0,
+            conflict=float(_conflict(self._evidence.facts, self.entry.facts)),
+        )
+
+    @property
+    def why(self) -> tuple[Why, ...]:
+        """The lines that speak for the record: its signatures, then shared words, then meaning."""
+        found = [Why(hit.line, By.SIGNATURE) for hit in self.hits]
+        found += [Why(line, By.WORDS) for line in self._by_words()]
+        if not found and self._evidence.lines:
+            found = [Why(self._evidence.lines[0], By.MEANING)]
+        unique = {(why.line.file, why.line.number): why for why in reversed(found)}
+        chosen = list(reversed(unique.values()))[:_WHY_LINES]
+        return tuple(sorted(chosen, key=lambda why: (why.line.file or "", why.line.number)))
+
+    def _by_words(self) -> list[EvidenceLine]:
+        pairs = zip(self.candidate.line_words, self._evidence.lines, strict=False)
+        telling = [(weight, line) for weight, line in pairs if weight >= _TELLING_WORDS]
+        return [line for _weight, line in sorted(telling, key=lambda pair: -pair[0])][:_WHY_LINES]
+
+
+def _hits_of(incident: Incident, evidence: Evidence, knowledge: Knowledge) -> list[SignatureHit]:
+    patterns = {signature.pattern for signature in incident.header.signatures}
+    declared = knowledge.snapshot.patterns
+    return [hit for hit in evidence.hits if declared[hit.pattern].pattern.text in patterns]
+
+
+def _conflict(log: Facts, record: Facts) -> bool:
+    """Whether both name a code of one kind and none of them is the same."""
+    pairs = ((log.xid, record.xid), (log.cuda_errors, record.cuda_errors))
+    return any(here and there and not set(here) & set(there) for here, there in pairs)
+
+
+def _matches(found: Sequence[_Found], evidence: Evidence) -> list[Match]:
+    """Score and sort what may be an answer at all."""
+    eligible = [item for item in found if _eligible(item, evidence)]
+    sure = confidences([item.signs for item in eligible])
+    ranked = sorted(
+        zip(sure, eligible, strict=True), key=lambda pair: (-pair[0], pair[1].candidate.id)
+    )
+    return [
+        Match(item.entry.incident, round(confidence, 4), item.why)
+        for confidence, item in ranked
+        if confidence >= SHOW_AT
+    ]
+
+
+def _eligible(item: _Found, evidence: Evidence) -> bool:
+    """A log without any sign of failure is healthy, unless a strong signature says otherwise, or
+    it stops at a place that several weak ones know: many a hang prints no error."""
+    if not evidence.healthy:
+        return True
+    return item.strong > 0 or (item.weak >= _SILENT_HANG and not evidence.progressing)
+
+
+def _verdict(matches: Sequence[Match], notes: Sequence[Note], evidence: Evidence) -> Verdict:
+    if matches:
+        return Verdict.MATCH if matches[0].confidence >= ANSWER_AT else Verdict.POSSIBLE
+    if any(note.incident.kind is Kind.CASCADE for note in notes):
+        return Verdict.POSSIBLE
+    explained = {(why.line.file, why.line.number) for note in notes for why in note.why}
+    unexplained = [
+        line
+        for line in evidence.lines
+        if line.grade not in (Grade.CONTEXT, Grade.HINT)
+        and (line.file, line.number) not in explained
+    ]
+    calm = evidence.healthy or (bool(notes) and evidence.is_log and not evidence.asked)
+    return Verdict.HEALTHY if calm and not unexplained else Verdict.UNKNOWN
+
+
+def _question(matches: Sequence[Match]) -> Question | None:
+    """Ask what tells the first match from a close second, where a record says how."""
+    if len(matches) < 2 or matches[1].confidence < _CLOSE * matches[0].confidence:
+        return None
+    first, second = matches[0].incident, matches[1].incident
+    for incident, other in ((first, second), (second, first)):
+        for item in incident.body.distinguish:
+            if item.other == other.id:
+                return Question(item.question)
+    return None

@@ -1,0 +1,82 @@
+"""`Incident` to the document that the index keeps, and back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+
+from index.documents import Document, Pattern
+from kb.evidence.facts import Facts, fact_words, find_facts
+from kb.glossary import has_chinese, translate
+from kb.incident import Incident
+from kb.log.mask import mask
+from kb.log.prefixes import split_prefix
+
+_FORM = 1
+"""Raise it when this module makes other documents of the same incident."""
+
+_PASSAGE_CHARACTERS = 900
+_EVIDENCE_LINES = 12
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What the index hands back: the record, and the facts that its evidence states."""
+
+    incident: Incident
+    facts: Facts
+
+
+def to_document(incident: Incident) -> Document:
+    """Make the document of an incident. Its digest covers the record and this module's form."""
+    facts = find_facts(line for block in incident.body.evidence for line in block.split("\n"))
+    payload = msgspec.msgpack.encode(Entry(incident, facts))
+    return Document(
+        id=incident.id,
+        digest=hashlib.sha256(b"%d" % _FORM + payload).hexdigest(),
+        words=" \n".join(_words(incident, facts)),
+        passages=tuple(passage[:_PASSAGE_CHARACTERS] for passage in _passages(incident)),
+        patterns=tuple(Pattern(s.pattern, s.regex) for s in incident.header.signatures),
+        payload=payload,
+    )
+
+
+def from_payload(payload: bytes) -> Entry:
+    """Read what `to_document` stored."""
+    return msgspec.msgpack.decode(payload, type=Entry)
+
+
+def masked_lines(block: str) -> list[str]:
+    """The lines of an evidence block as a query would hold them."""
+    return [mask(split_prefix(line).text).strip() for line in block.split("\n") if line.strip()]
+
+
+def _words(incident: Incident, facts: Facts) -> Iterator[str]:
+    header, body = incident.header, incident.body
+    yield incident.id.replace("-", " ")
+    yield header.title
+    yield " ".join(header.systems)
+    yield from header.environment.frameworks
+    yield header.environment.hardware
+    for alias in header.aliases:
+        yield alias
+        if has_chinese(alias):
+            yield translate(alias)
+    yield body.symptom
+    yield body.setting
+    yield body.cause
+    for block in body.evidence:
+        yield from masked_lines(block)
+    yield fact_words(facts)
+
+
+def _passages(incident: Incident) -> Iterator[str]:
+    header, body = incident.header, incident.body
+    yield header.title
+    yield body.symptom
+    yield body.cause
+    for alias in header.aliases:
+        yield translate(alias)
+    for block in body.evidence:
+        yield "\n".join(masked_lines(block)[:_EVIDENCE_LINES])

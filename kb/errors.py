@@ -1,0 +1,49 @@
+"""
+Errors raised on purpose. Each message is one sentence for the user that says what to do.
+
+* KbError
+  x IncidentError   one incident file is wrong; carries its problems (path, line, rule code, help)
+  x LibraryError    a directory of incidents cannot be used
+  x LogError        input that cannot be read; carries the path
+  x SettingsError   the configuration file or an environment variable is wrong
+
+The errors of the package `index` are in `index.errors`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kb.problem import Problem
+
+
+class KbError(Exception):
+    """The base of all errors that `kb` raises on purpose."""
+
+
+class IncidentError(KbError):
+    """One incident file is wrong."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class LibraryError(KbError):
+    """A directory of incidents cannot be used."""
+
+
+class LogError(KbError):
+    """Input that cannot be read."""
+
+    def __init__(self, path: Path | str, reason: str) -> None:
+        self.path = path
+        super().__init__(f"cannot read {path}: {reason}")
+
+
+class SettingsError(KbError):
+    """The configuration file or an environment variable is wrong."""

@@ -1,0 +1,14 @@
+"""From any text to the few lines that matter, and the facts in them."""
+
+from kb.evidence.facts import Facts, fact_words, find_facts
+from kb.evidence.select import Evidence, EvidenceLine, SignatureHit, collect
+
+__all__ = [
+    "Evidence",
+    "EvidenceLine",
+    "Facts",
+    "SignatureHit",
+    "collect",
+    "fact_words",
+    "find_facts",
+]

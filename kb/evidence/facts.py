@@ -1,0 +1,202 @@
+"""Facts that can be read off lines: what runs, in which version, and the exact codes.
+
+Each table row is one fact; adding a system or a code is adding a row. Codes one digit apart have
+different remedies (CUDA error 802, 803, 804), so they enter the search as words of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+Value = TypeVar("Value")
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What the lines say about the job. Empty where they are silent."""
+
+    systems: tuple[str, ...] = ()
+    versions: dict[str, str] = {}
+    collective: str | None = None
+    """The first collective operation named, in upper case without underscore: ALLREDUCE."""
+    sequence: int | None = None
+    """Sequence number of that collective."""
+    elements: tuple[int, int] | None = None
+    """Its numbers of elements in and out."""
+    timeout_ms: int | None = None
+    ranks: tuple[int, ...] = ()
+    world_size: int | None = None
+    exit_codes: tuple[int, ...] = ()
+    signals: tuple[str, ...] = ()
+    xid: tuple[int, ...] = ()
+    cuda_errors: tuple[int, ...] = ()
+    nccl_errors: tuple[str, ...] = ()
+    errno: tuple[int, ...] = ()
+    environment: dict[str, str] = {}
+    """Environment variables that are set on a line."""
+
+
+def _compiled(table: dict[str, str], flags: int = 0) -> dict[str, re.Pattern[str]]:
+    return {name: re.compile(pattern, flags) for name, pattern in table.items()}
+
+
+SYSTEMS = _compiled(
+    {
+        "accelerate": r"\baccelerate\b",
+        "apex": r"\bapex\b|\bamp_C\b",
+        "ascend": r"\bascend\b|\bHCCL\b|\btorch_npu\b|昇腾",
+        "aws-ofi-nccl": r"aws-ofi-nccl|\bNET/OFI\b|\bEFA\b",
+        "bitsandbytes": r"\bbitsandbytes\b|\bqlora\b",
+        "cuda": r"\bCUDA\b|\bcuda(?!nn)|\bnvcc\b",
+        "cudnn": r"\bcuDNN\b",
+        "deepspeed": r"\bdeepspeed\b|\bZeRO[- ]?[123]?\b|\bzero[_-]?stage\b|\bzero[123]\b",
+        "docker": r"\bdocker\b|\bcontainers?\b|\bpodman\b|容器",
+        "flash-attn": r"\bflash[_-]?attn\b|\bflash[_-]attention\b",
+        "fsdp": r"\bfsdp\d?\b|FullyShardedDataParallel|\bfully_shard\b",
+        "gloo": r"\bgloo\b",
+        "gpt-fast": r"\bgpt-?fast\b",
+        "infiniband": r"\binfiniband\b|\bibv_|\bmlx\d_|\bRoCE\b|\bNET/IB\b",
+        "kubernetes": r"\bkubernetes\b|\bk8s\b|\bkubectl\b|\bkubelet\b|\bpods?\b",
+        "lmdeploy": r"\blmdeploy\b|\bturbomind\b",
+        "megatron-lm": r"\bmegatron\b",
+        "mpi": r"\bmpirun\b|\bmpiexec\b|\bopen ?mpi\b|\bOMPI_|\bbtl_tcp\b|\bMPI_|\bMPI\b",
+        "nccl": r"\bNCCL\b|\bnccl[A-Z_]|\bProcessGroupNCCL\b|\blibnccl\b",
+        "openrlhf": r"\bopenrlhf\b",
+        "peft": r"\bpeft\b|\bq?lora\b",
+        "pytorch": r"\bpy?torch\b|\btorchrun\b|\bc10d?\b|\bProcessGroup",
+        "ray": r"\bray\b|\braylet\b",
+        "rocm": r"\brocm\b|\bRCCL\b|\bhip[A-Z]|\bamdgpu\b",
+        "sglang": r"\bsglang\b",
+        "slurm": r"\bslurm\b|\bsrun\b|\bsbatch\b|\bslurmstepd\b",
+        "tensorrt-llm": r"\btensorrt[_-]?llm\b|\btrtllm\b",
+        "transformer-engine": r"\btransformer[_ -]?engine\b|\btp-comm-overlap\b|\[UB\]",
+        "transformers": r"\btransformers\b|\bhugging ?face\b",
+        "triton-server": r"\btritonserver\b|\btriton inference server\b",
+        "trl": r"\btrl\b|\bGRPOTrainer\b",
+        "verl": r"\bverl\b",
+        "vllm": r"\bvllm\b",
+    },
+    re.IGNORECASE,
+)
+
+VERSIONS = _compiled(
+    {
+        "cuda": r"\bCUDA(?: Version| runtime)?[ :=]+v?(?P<v>\d{1,2}\.\d+(?:\.\d+)?)",
+        "deepspeed": r"\bdeepspeed(?:[ =:_]+(?:version|info)?[ =:]*|\s+)v?(?P<v>\d+\.\d+\.\d+)",
+        "driver": r"\b[Dd]river(?: [Vv]ersion)?[ :=]+(?P<v>\d{3}\.\d+(?:\.\d+)?)",
+        "nccl": r"\bNCCL(?:[ _]version)?[ :=]+v?(?P<v>\d\.\d+(?:\.\d+)?)",
+        "python": r"\b[Pp]ython(?: version)?[ :=]+(?P<v>3\.\d+(?:\.\d+)?)|/python(?P<w>3\.\d+)/",
+        "pytorch": r"\b(?:[Pp]y)?[Tt]orch(?: version)?[ :=]+v?(?P<v>\d\.\d+\.\d+(?:[.\w]*\+\w+)?)",
+        "transformer-engine": r"\b[Tt]ransformer[ _-]?[Ee]ngine[ :=]+v?(?P<v>\d+\.\d+(?:\.\d+)?)",
+        "transformers": r"\btransformers(?: version)?[ :=]+v?(?P<v>\d+\.\d+\.\d+)",
+        "vllm": r"\bvllm(?: version)?[ :=]+v?(?P<v>\d+\.\d+(?:\.\d+)?)",
+    }
+)
+
+_COLLECTIVE = re.compile(
+    r"OpType=_?(?P<op>[A-Z_]+)|\b(?P<name>all[-_ ]?(?:gather|reduce)|reduce[-_ ]?scatter)",
+    re.IGNORECASE,
+)
+_SEQUENCE = re.compile(r"\bSeqNum=(\d+)")
+_ELEMENTS = re.compile(r"\bNumelIn=(\d+), NumelOut=(\d+)")
+_TIMEOUT = re.compile(r"\bTimeout\(ms\)=(\d+)")
+_RANK = re.compile(r"\[?[Rr]ank[ :=]?(\d{1,5})\b")
+_WORLD_SIZE = re.compile(r"\bworld[_ ]?size['\"]?[ :=]+(\d+)", re.IGNORECASE)
+_EXIT_CODE = re.compile(
+    r"\b(?:exit ?code|exit status|return code|returncode|exited with(?: code)?|返回码)"
+    r"\s*[:=(]*\s*(-?\d{1,3})\b",
+    re.IGNORECASE,
+)
+_SIGNAL = re.compile(r"\b(SIG(?:KILL|TERM|SEGV|BUS|ABRT|FPE|ILL|HUP|INT))\b")
+_XID = re.compile(r"\bXid\b(?: \([^)]*\))?[:# ]*(?:error |code )?(\d{1,3})\b", re.IGNORECASE)
+_CUDA_ERROR = re.compile(
+    r"\b(?:CUDA|cu\w+|cuda\w*|driver)[ -]?(?:error|failure|code|err)s?(?: code)?\W{0,3}(\d{1,3})\b"
+    r"|\b(?:error|code|错误码?)\W{0,2}(\d{3})\b",
+    re.IGNORECASE,
+)
+_NCCL_ERROR = re.compile(r"\b(nccl(?:Unhandled|System|Internal|Invalid|Remote)\w+)")
+_ERRNO = re.compile(r"\b(?:errno|Errno)[ :=]+(\d{1,3})\b")
+_ENVIRONMENT = re.compile(
+    r"\b((?:NCCL|TORCH|CUDA|VLLM|RAY|UCX|OMPI|FI|PYTORCH|GLOO|HF|OMP|ENABLE|HSA|ROCR)_[A-Z0-9_]+)"
+    r"\s?[=:]\s?([^\s'\",;]+)"
+)
+_SIGNAL_NUMBERS = {6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
+_MOST = 16
+
+
+def find_facts(lines: Iterable[str]) -> Facts:
+    """Read the facts off some lines."""
+    text = "\n".join(lines)
+    collective = _COLLECTIVE.search(text)
+    exit_codes = _numbers(_EXIT_CODE, text)
+    return Facts(
+        systems=tuple(name for name, pattern in SYSTEMS.items() if pattern.search(text)),
+        versions={
+            name: next(group for group in match.groups() if group)
+            for name, pattern in VERSIONS.items()
+            if (match := pattern.search(text))
+        },
+        collective=_operation(collective) if collective else None,
+        sequence=_first(_SEQUENCE, text),
+        elements=(int(match[1]), int(match[2])) if (match := _ELEMENTS.search(text)) else None,
+        timeout_ms=_first(_TIMEOUT, text),
+        ranks=tuple(sorted(_numbers(_RANK, text))),
+        world_size=_first(_WORLD_SIZE, text),
+        exit_codes=exit_codes,
+        signals=_signals(text, exit_codes),
+        xid=_numbers(_XID, text),
+        cuda_errors=_numbers(_CUDA_ERROR, text),
+        nccl_errors=_unique(match[1] for match in _NCCL_ERROR.finditer(text)),
+        errno=_numbers(_ERRNO, text),
+        environment=dict(match.groups() for match in _ENVIRONMENT.finditer(text)),  # type: ignore[misc]
+    )
+
+
+def fact_words(facts: Facts) -> str:
+    """The codes as words for the lexical channel; documents and queries use the same."""
+    return " ".join(_words(facts))
+
+
+def _words(facts: Facts) -> Iterator[str]:
+    if facts.sequence is not None:
+        yield "sequence:first" if facts.sequence < 10 else "sequence:later"
+    if facts.elements == (1, 1):
+        yield "elements:one"
+    for name, values in (
+        ("timeout", [] if facts.timeout_ms is None else [facts.timeout_ms // 1000]),
+        ("exitcode", facts.exit_codes),
+        ("xid", facts.xid),
+        ("cuda", facts.cuda_errors),
+        ("errno", facts.errno),
+    ):
+        yield from (f"{name}:code_{value}" for value in values)
+
+
+def _operation(match: re.Match[str]) -> str:
+    name = (match["op"] or match["name"]).upper().lstrip("_")
+    return re.sub(r"[-_ ]", "", name).removesuffix("BASE")
+
+
+def _first(pattern: re.Pattern[str], text: str) -> int | None:
+    match = pattern.search(text)
+    return int(match[1]) if match else None
+
+
+def _numbers(pattern: re.Pattern[str], text: str) -> tuple[int, ...]:
+    return _unique(
+        int(next(group for group in match.groups() if group)) for match in pattern.finditer(text)
+    )
+
+
+def _signals(text: str, exit_codes: Iterable[int]) -> tuple[str, ...]:
+    """Signals by name, and those that an exit code stands for (-9, or 137 from a shell)."""
+    named = [match[1] for match in _SIGNAL.finditer(text)]
+    numbers = (-code if code < 0 else code - 128 for code in exit_codes)
+    return _unique([*named, *(_SIGNAL_NUMBERS[n] for n in numbers if n in _SIGNAL_NUMBERS)])
+
+
+def _unique(values: Iterable[Value]) -> tuple[Value, ...]:
+    return tuple(dict.fromkeys(values))[:_MOST]

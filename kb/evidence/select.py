@@ -1,0 +1,294 @@
+"""From a log of any length to the few lines that matter.
+
+Every block is scanned at memory speed; only lines that a marker fired on are looked at one by
+one. Short input is read whole: in a few lines typed by a person every word counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from index.signatures import Scanner
+from kb.evidence.facts import Facts, find_facts
+from kb.evidence.markers import Grade, grade_line
+from kb.evidence.stacks import read_stack
+from kb.log import Block, Log
+from kb.log.clean import printable
+from kb.log.mask import mask
+from kb.log.prefixes import split_prefix
+
+SHORT_LINES = 300
+"""Input of at most so many lines is read line by line."""
+
+_MOST_LINES = 400
+"""Lines looked at in one block: the first three quarters and the last quarter of those marked."""
+_MOST_DISTINCT = 2_000
+_MOST_SHOWN = 120
+_MOST_CONTEXT = 40
+_LONGEST_LINE = 600
+_BEFORE_FAILURE = 3
+_LOG_SHAPE = re.compile(
+    r"^\s*(?:\[|<|\$ |>>> |#\d|at |File \"|\d{4}[-/]\d\d|\d\d:\d\d|[A-Z]+[:\]]|[\w./-]+:\d+:)"
+    r"|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|LOG)\b|\w[=|]\S|\s\|\s|/\w+/\w+|\d+%|\b\d+/\d+\b|\d+\.\d+"
+)
+_LOG_SHARE = 0.5
+_PROGRESS = re.compile(
+    r"\b(?:step|iter(?:ation)?|epoch|loss|global_step)\b\W{0,4}\d|\d(?:it/s|s/it)\b|\b200 OK\b"
+    r"|\b(?:finished|completed?|done|saved|passed|succeeded|built in|pass)\b",
+    re.IGNORECASE,
+)
+_MIDWAY = re.compile(r"(?:\.\.\.|…)\s*$|(?<!\d)0%\||\?it/s")
+_PERSON = re.compile(
+    r"\b(?:I|[Ww]e|[Mm]y|[Oo]ur) [a-z]|\bI'(?:m|ve)\b|[?\uff1f]\s*$"
+    r"|\b(?:how|why|what) (?:do|does|is|can|should)\b|[\u4e00-\u9fff]{4}"
+)
+
+
+class EvidenceLine(msgspec.Struct, frozen=True):
+    """One line of the user's log, with how often it or its like was printed."""
+
+    file: str | None
+    number: int
+    text: str
+    """As printed, without what a terminal would interpret."""
+    masked: str
+    grade: Grade
+    rank: int | None = None
+    host: str | None = None
+    count: int = 1
+    stack: tuple[str, ...] = ()
+    """For an exception: its innermost frames, innermost first."""
+
+
+class SignatureHit(msgspec.Struct, frozen=True):
+    """A pattern and the first line it was seen on."""
+
+    pattern: int
+    line: EvidenceLine
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What a diagnosis works on."""
+
+    lines: tuple[EvidenceLine, ...]
+    """Most telling first."""
+    hits: tuple[SignatureHit, ...]
+    facts: Facts
+    total_lines: int
+    is_log: bool
+    """Printed by programs, at least in most of its lines."""
+    progressing: bool
+    """It shows steps, requests or an end, so what it was started for happens."""
+    asked: bool
+    """A person speaks in it: whoever asks has a problem, even if no line shows one."""
+
+    @property
+    def worst(self) -> Grade:
+        """The grade of the most telling line."""
+        return max((line.grade for line in self.lines), default=Grade.CONTEXT)
+
+    @property
+    def healthy(self) -> bool:
+        """Nothing but a program's output, and no line of it shows a failure."""
+        return self.is_log and not self.asked and self.worst in (Grade.CONTEXT, Grade.HINT)
+
+
+def collect(log: Log, signatures: Scanner, markers: Scanner) -> Evidence:
+    """Read the log once and keep what matters.
+
+    Raises:
+        LogError: a source cannot be read.
+    """
+    collector = _Collector(signatures, markers)
+    for block in log.blocks():
+        collector.add(block)
+    return collector.evidence()
+
+
+class _Collector:
+    def __init__(self, signatures: Scanner, markers: Scanner) -> None:
+        self._signatures, self._markers = signatures, markers
+        self._folded: dict[str, EvidenceLine] = {}
+        self._hits: dict[int, SignatureHit] = {}
+        self._first_blocks: list[Block] = []
+        self._last_block: Block | None = None
+        self._short = True
+        self._folded_lines: set[tuple[str | None, int]] = set()
+        self._failure_seen = False
+        self._total = 0
+
+    def add(self, block: Block) -> None:
+        if not self._short:
+            self._folded_lines.clear()
+        cursor = _Cursor(block)
+        marked: dict[int, set[int]] = {}
+        for number, end in self._markers.scan(block.data):
+            marked.setdefault(cursor.start_of(end), set()).add(number)
+        for start in _both_ends(sorted(marked), _MOST_LINES):
+            self._add_marked(cursor, start, marked[start])
+        for pattern, end in self._signatures.scan(block.data):
+            if pattern not in self._hits:
+                line = cursor.line(cursor.start_of(end), Grade.CONTEXT)
+                self._hits[pattern] = SignatureHit(pattern, line)
+        self._total += cursor.count_lines()
+        self._remember(block)
+
+    def evidence(self) -> Evidence:
+        sample = list(self._all_lines())
+        if self._short:
+            for line in sample:
+                self._fold(line)
+        elif self._last_block is not None:
+            for line in _Cursor(self._last_block).last(_BEFORE_FAILURE):
+                self._fold(line)
+        asked = self._short and any(_PERSON.search(line.text) for line in sample)
+        progressing = _is_progressing(sample or [*self._folded.values()])
+        lines = _most_telling(self._folded.values())
+        hit_lines = [hit.line for hit in self._hits.values()]
+        return Evidence(
+            lines=tuple(lines),
+            hits=tuple(self._hits.values()),
+            facts=find_facts(_with_stacks([*lines, *hit_lines])),
+            total_lines=self._total,
+            is_log=not self._short or _is_log(sample) or (progressing and not asked),
+            progressing=progressing,
+            asked=asked,
+        )
+
+    def _remember(self, block: Block) -> None:
+        self._short = self._short and self._total <= SHORT_LINES
+        if self._short:
+            self._first_blocks.append(block)
+        self._last_block = block
+
+    def _all_lines(self) -> Iterator[EvidenceLine]:
+        for block in self._first_blocks:
+            yield from _Cursor(block).all()
+
+    def _add_marked(self, cursor: _Cursor, start: int, numbers: set[int]) -> None:
+        line = cursor.line(start, Grade.CONTEXT)
+        grade = grade_line(line.text, numbers)
+        if "Traceback (most recent call last)" in line.text:
+            stack = read_stack(cursor.data, start)
+            if stack.exception is not None:
+                exception = cursor.line(stack.exception, Grade.FATAL)
+                self._fold(msgspec.structs.replace(exception, stack=stack.frames))
+        if grade >= Grade.ERROR and not self._failure_seen:
+            self._failure_seen = True
+            for before in cursor.before(start, _BEFORE_FAILURE):
+                self._fold(before)
+        self._fold(msgspec.structs.replace(line, grade=grade))
+
+    def _fold(self, line: EvidenceLine) -> None:
+        """Add a line, or count it with the one that says the same; a line counts once."""
+        if not line.masked:
+            return
+        place = (line.file, line.number)
+        again = place in self._folded_lines
+        known = self._folded.get(line.masked)
+        if known is not None:
+            line = msgspec.structs.replace(
+                known,
+                count=known.count + (not again),
+                grade=max(known.grade, line.grade),
+                stack=known.stack or line.stack,
+            )
+        elif len(self._folded) >= _MOST_DISTINCT and line.grade is not Grade.FATAL:
+            return
+        self._folded[line.masked] = line
+        self._folded_lines.add(place)
+
+
+class _Cursor:
+    """Finds the lines of one block around an offset. Ask in rising order: it counts lines."""
+
+    def __init__(self, block: Block) -> None:
+        self.data = block.data
+        self._block = block
+        self._counted_to = 0
+        self._number = block.first_line
+
+    def start_of(self, end: int) -> int:
+        """Offset of the line in which a match that ends at `end` stands."""
+        return self.data.rfind(b"\n", 0, max(end - 1, 0)) + 1
+
+    def line(self, start: int, grade: Grade) -> EvidenceLine:
+        stop = self.data.find(b"\n", start)
+        raw = self.data[start : len(self.data) if stop < 0 else stop]
+        text = printable(raw[: _LONGEST_LINE * 4].decode("utf-8", "replace")).rstrip()
+        if len(text) > _LONGEST_LINE:
+            text = text[:_LONGEST_LINE] + " ..."
+        spoken = split_prefix(text)
+        return EvidenceLine(
+            file=self._block.source,
+            number=self._number_at(start),
+            text=text,
+            masked=mask(spoken.text).strip(),
+            grade=grade,
+            rank=spoken.rank,
+            host=spoken.host,
+        )
+
+    def before(self, start: int, count: int) -> list[EvidenceLine]:
+        """The lines in front of an offset."""
+        starts: list[int] = []
+        while start > 0 and len(starts) < count:
+            start = self.data.rfind(b"\n", 0, start - 1) + 1
+            starts.append(start)
+        return [self.line(start, Grade.CONTEXT) for start in reversed(starts)]
+
+    def last(self, count: int) -> list[EvidenceLine]:
+        """The last lines of the block."""
+        return self.before(len(self.data), count)
+
+    def all(self) -> Iterator[EvidenceLine]:
+        start = 0
+        while start < len(self.data):
+            yield self.line(start, Grade.CONTEXT)
+            stop = self.data.find(b"\n", start)
+            start = len(self.data) if stop < 0 else stop + 1
+
+    def count_lines(self) -> int:
+        return self.data.count(b"\n") + (not self.data.endswith(b"\n"))
+
+    def _number_at(self, start: int) -> int:
+        if start < self._counted_to:
+            return self._number - self.data.count(b"\n", start, self._counted_to)
+        self._number += self.data.count(b"\n", self._counted_to, start)
+        self._counted_to = start
+        return self._number
+
+
+def _both_ends(starts: list[int], most: int) -> list[int]:
+    if len(starts) <= most:
+        return starts
+    return starts[: most * 3 // 4] + starts[-most // 4 :]
+
+
+def _most_telling(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:
+    """By grade, then in the order of the log; context only as far as it fits."""
+    ordered = sorted(lines, key=lambda line: -line.grade)
+    telling = [line for line in ordered if line.grade is not Grade.CONTEXT][:_MOST_SHOWN]
+    context = [line for line in ordered if line.grade is Grade.CONTEXT]
+    return telling + context[: max(_MOST_CONTEXT, SHORT_LINES - len(telling))]
+
+
+def _with_stacks(lines: Iterable[EvidenceLine]) -> Iterator[str]:
+    for line in lines:
+        yield line.text
+        yield from line.stack
+
+
+def _is_progressing(lines: list[EvidenceLine]) -> bool:
+    """It shows steps, and does not stop in the middle of something."""
+    last = next((line.text for line in reversed(lines) if line.text.strip()), "")
+    return not _MIDWAY.search(last) and any(_PROGRESS.search(line.text) for line in lines)
+
+
+def _is_log(lines: list[EvidenceLine]) -> bool:
+    spoken = [line.text for line in lines if line.text.strip()]
+    shaped = sum(bool(_LOG_SHAPE.search(text)) for text in spoken)
+    return bool(spoken) and shaped >= _LOG_SHARE * len(spoken)

@@ -1,0 +1,59 @@
+"""Python stacks: the exception at their end, and the frames that led to it.
+
+In an interleaved log the lines of other ranks stand between; only those of the rank that began the
+stack belong to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from kb.log.prefixes import split_prefix
+
+_FRAME = re.compile(r"^\s+(?:File \"(?P<file>[^\"]+)\", line \d+,? in (?P<function>\S+)|\S)")
+_LONGEST = 400
+_FRAMES_KEPT = 4
+
+
+class Stack(msgspec.Struct, frozen=True):
+    """What a `Traceback` line leads to."""
+
+    exception: int | None
+    """Offset of the line of the exception; None where the log ends before it."""
+    frames: tuple[str, ...]
+    """The innermost frames as `path in function`, innermost first."""
+
+
+def read_stack(data: bytes, start: int) -> Stack:
+    """Read on from the offset of a `Traceback (most recent call last)` line."""
+    lines = _lines(data, start)
+    rank = split_prefix(next(lines, (0, ""))[1]).rank
+    frames: list[str] = []
+    for offset, line in lines:
+        spoken = split_prefix(line)
+        if spoken.rank != rank:
+            continue
+        match = _FRAME.match(spoken.text)
+        if match is None:
+            return Stack(offset if spoken.text.strip() else None, _innermost(frames))
+        if match["file"]:
+            path = "/".join(match["file"].split("/")[-3:])
+            frames.append(f"{path} in {match['function']}")
+    return Stack(None, _innermost(frames))
+
+
+def _innermost(frames: list[str]) -> tuple[str, ...]:
+    return tuple(reversed(frames[-_FRAMES_KEPT:]))
+
+
+def _lines(data: bytes, start: int) -> Iterator[tuple[int, str]]:
+    for _number in range(_LONGEST):
+        if start >= len(data):
+            return
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        yield start, data[start:end].decode("utf-8", "replace")
+        start = end + 1

@@ -1,0 +1,145 @@
+"""The incident record: one frozen value per idea. Parsed once, trusted afterwards.
+
+The Markdown form is described in docs/record-format.md and read by `kb.markdown`.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
+Line = Annotated[str, msgspec.Meta(min_length=1, max_length=400, pattern=r"^[^\n]*$")]
+Identifier = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=100)]
+
+
+class Kind(StrEnum):
+    """What a record describes."""
+
+    INCIDENT = "incident"
+    CASCADE = "cascade"
+    """A known follow-on error: the record says where to look for the first failure."""
+    HARMLESS = "harmless"
+    """Known noise."""
+
+
+class Strength(StrEnum):
+    """How much a signature says."""
+
+    STRONG = "strong"
+    """A line with this text is enough to name the incident."""
+    WEAK = "weak"
+    """Speaks for the incident, but other causes print it too."""
+
+
+class Topology(StrEnum):
+    """Where an incident can happen."""
+
+    SINGLE_NODE = "single-node"
+    MULTI_NODE = "multi-node"
+    ANY = "any"
+
+
+class Certainty(StrEnum):
+    """How well a record is established."""
+
+    CONFIRMED = "confirmed"
+    """Somebody reported that the fix helped."""
+    DOCUMENTED = "documented"
+
+
+class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A pattern that an incident declares; matched within one line, case-sensitively."""
+
+    pattern: Annotated[str, msgspec.Meta(min_length=3, max_length=500)]
+    strength: Strength
+    regex: bool = False
+
+
+class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an incident needs in order to happen."""
+
+    frameworks: dict[str, Line]
+    """Name to versions."""
+    hardware: Line
+    topology: Topology
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step of a fix."""
+
+    text: Text
+    """An imperative sentence."""
+    command: str | None = None
+    language: str = ""
+    """Of the fenced command, as written behind the fence."""
+    why: str | None = None
+
+
+class Distinction(msgspec.Struct, frozen=True):
+    """How an incident is told from another."""
+
+    other: Identifier
+    question: Text
+    """About something the user can observe; yes speaks for this incident, no for the other."""
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The front matter of a record, in the order in which it is written."""
+
+    id: Identifier
+    title: Line
+    kind: Kind
+    caution: Line | None = None
+    systems: Annotated[tuple[Identifier, ...], msgspec.Meta(min_length=1)]
+    environment: Environment
+    signatures: tuple[Signature, ...] = ()
+    fixed_in: Line | None = None
+    references: Annotated[
+        tuple[Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$", max_length=500)], ...],
+        msgspec.Meta(min_length=1),
+    ]
+    confidence: Certainty
+    aliases: tuple[Line, ...] = ()
+    created: date
+    updated: date
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True):
+    """The sections of a record, as Markdown."""
+
+    symptom: Text
+    setting: Text
+    """The section *Environment*."""
+    cause: Text
+    fix: Annotated[tuple[Step, ...], msgspec.Meta(min_length=1)]
+    verify: Text
+    prevention: Text | None = None
+    distinguish: tuple[Distinction, ...] = ()
+    evidence: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+    """Blocks of lines as programs print them."""
+
+
+class Incident(msgspec.Struct, frozen=True):
+    """A whole record."""
+
+    header: Header
+    body: Body
+
+    @property
+    def id(self) -> str:
+        """The identifier, equal to the file name."""
+        return self.header.id
+
+    @property
+    def title(self) -> str:
+        """One line: what is seen, and because of what."""
+        return self.header.title
+
+    @property
+    def kind(self) -> Kind:
+        """Incident, cascade or harmless."""
+        return self.header.kind

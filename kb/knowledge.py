@@ -1,0 +1,159 @@
+"""Everything a diagnosis needs, opened: the index, the encoder, the scanners."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Self
+
+from index.documents import Changes
+from index.encoder import Encoder, load_encoder, model_name
+from index.errors import StoreDamaged, StoreError, StoreMissing
+from index.signatures import Scanner
+from index.snapshot import Snapshot
+from index.store import Store
+from kb.documents import to_document
+from kb.evidence.markers import MARKER_PATTERNS
+from kb.library import Library
+from kb.locations import index_directory
+from kb.problem import Problem
+from kb.settings import Settings
+
+Report = Callable[[int, int], None]
+"""Called with the number of passages encoded and their total."""
+Notify = Callable[[str], None]
+"""Called with one sentence that the user should read."""
+
+
+def _silent_report(_done: int, _total: int) -> None:
+    pass
+
+
+def _silent_notify(_sentence: str) -> None:
+    pass
+
+
+class Knowledge:
+    """The incidents of one list of directories, ready to be asked. Safe to use from one thread."""
+
+    def __init__(self, snapshot: Snapshot, encoder: Callable[[], Encoder]) -> None:
+        self.snapshot = snapshot
+        self.signatures: Scanner = snapshot.scanner()
+        self.markers: Scanner = snapshot.extra_scanner(MARKER_PATTERNS)
+        self._encoder = encoder
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder; waits until it is loaded."""
+        return self._encoder()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.snapshot.close()
+
+    @classmethod
+    def open(
+        cls, settings: Settings, report: Report = _silent_report, notify: Notify = _silent_notify
+    ) -> Knowledge:
+        """Open the index, after building or updating it where the incidents changed.
+
+        The encoder loads in a second thread meanwhile. An index that is damaged is built again;
+        where the cache cannot be written, the index is built in memory, and `notify` is told.
+
+        Raises:
+            KbError, SearchIndexError: with one sentence for the user.
+        """
+        library = Library(settings.incidents)
+        encoder = load_in_background(settings.model)
+        return cls(_open_current(library, settings, encoder, report, notify), encoder)
+
+
+def load_in_background(model: str | None) -> Callable[[], Encoder]:
+    """Start loading the encoder; the returned function waits for it."""
+    future: Future[Encoder] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(load_encoder(model))
+        except Exception as error:  # noqa: BLE001  handed to whoever waits
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="load encoder", daemon=True).start()
+    return future.result
+
+
+def update(
+    library: Library,
+    settings: Settings,
+    encoder: Callable[[], Encoder],
+    report: Report = _silent_report,
+    *,
+    rebuild: bool = False,
+) -> tuple[Store, Changes, list[Problem]]:
+    """Bring the store on disk up to date and return it with what changed and what is wrong.
+
+    Raises:
+        StoreError: the cache cannot be written.
+    """
+    model = model_name(settings.model)
+    store = Store(index_directory(library.directories, model))
+    if rebuild:
+        store.clear()
+    try:
+        changes, problems = _fill(store, library, encoder, model, report)
+    except StoreDamaged:
+        store.clear()
+        changes, problems = _fill(store, library, encoder, model, report)
+    return store, changes, problems
+
+
+def _fill(
+    store: Store, library: Library, encoder: Callable[[], Encoder], model: str, report: Report
+) -> tuple[Changes, list[Problem]]:
+    fingerprint = library.fingerprint()
+    incidents, problems = library.load()
+    documents = [to_document(incident) for incident in incidents]
+    changes = store.update(documents, encoder, model, fingerprint, report, MARKER_PATTERNS)
+    return changes, problems
+
+
+def _open_current(
+    library: Library,
+    settings: Settings,
+    encoder: Callable[[], Encoder],
+    report: Report,
+    notify: Notify,
+) -> Snapshot:
+    model = model_name(settings.model)
+    store = Store(index_directory(library.directories, model))
+    try:
+        snapshot = store.open()
+        if snapshot.fingerprint == library.fingerprint():
+            return snapshot
+        snapshot.close()
+    except StoreMissing:
+        pass
+    except StoreDamaged as error:
+        notify(f"{error}; building it again")
+    try:
+        store, _changes, problems = update(library, settings, encoder, report)
+    except StoreDamaged:
+        raise
+    except StoreError as error:
+        notify(f"{error}; using an index in memory, which takes longer at each start")
+        store = Store(None)
+        _changes, problems = _fill(store, library, encoder, model, report)
+    if problems:
+        wrong = sorted({problem.path for problem in problems})
+        notify(f"left out, because kb lint finds errors in them: {', '.join(wrong)}")
+    return store.open()
+
+
+def index_path(settings: Settings) -> Path:
+    """Where the index of these settings lies, built or not."""
+    library = Library(settings.incidents)
+    return index_directory(library.directories, model_name(settings.model))

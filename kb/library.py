@@ -1,0 +1,80 @@
+"""Directories of incidents: those of the package, and a team's own on top."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from kb.errors import IncidentError, LibraryError
+from kb.incident import Incident
+from kb.locations import packaged_incidents
+from kb.problem import Problem
+
+_LARGEST_LIBRARY = 100_000
+
+
+class IncidentFile(msgspec.Struct, frozen=True):
+    """One file of the library and how it is called in messages."""
+
+    path: Path
+    name: str
+
+
+class Library:
+    """An ordered list of directories; the same id in a later one overrides."""
+
+    def __init__(self, extra: Iterable[Path | str] = ()) -> None:
+        self.directories = [packaged_incidents(), *(Path(path).expanduser() for path in extra)]
+        for directory in self.directories:
+            if not directory.is_dir():
+                raise LibraryError(
+                    f"{directory} is not a directory of incidents; check --incidents,"
+                    " KB_INCIDENTS and the configuration"
+                )
+
+    def files(self) -> list[IncidentFile]:
+        """The files that count, in order of their ids; overridden ones are left out."""
+        chosen: dict[str, IncidentFile] = {}
+        for directory in self.directories:
+            for path in markdown_files(directory):
+                chosen[path.stem] = IncidentFile(
+                    path, f"{directory.name}/{path.relative_to(directory)}"
+                )
+        return [chosen[key] for key in sorted(chosen)]
+
+    def find(self, identifier: str) -> IncidentFile | None:
+        """The file of one incident."""
+        return next((file for file in self.files() if file.path.stem == identifier), None)
+
+    def load(self) -> tuple[list[Incident], list[Problem]]:
+        """Read every file. A wrong one does not keep the others out; its problems are returned."""
+        from kb.markdown import read  # a query that finds its index up to date reads no Markdown
+
+        incidents: list[Incident] = []
+        problems: list[Problem] = []
+        for file in self.files():
+            try:
+                incidents.append(read(file.path, file.name))
+            except IncidentError as error:
+                problems.extend(error.problems)
+        return incidents, problems
+
+    def fingerprint(self) -> str:
+        """Changes when any file is added, removed or written."""
+        digest = hashlib.sha256()
+        for file in self.files():
+            status = file.path.stat()
+            digest.update(f"{file.path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+        return digest.hexdigest()
+
+
+def markdown_files(directory: Path) -> Iterator[Path]:
+    """The incident files below a directory, sorted; README.md and hidden files are none."""
+    found: Sequence[Path] = sorted(directory.glob("**/*.md"))
+    for path in found[:_LARGEST_LIBRARY]:
+        relative = path.relative_to(directory)
+        if path.name != "README.md" and not any(part.startswith(".") for part in relative.parts):
+            yield path

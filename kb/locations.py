@@ -1,0 +1,37 @@
+"""Where things lie: the incidents that come with the package, the cache, the configuration."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import platformdirs
+
+_APP = "incident-kb"
+
+
+def packaged_incidents() -> Path:
+    """The incidents of the installed package, or those of the checkout it runs from."""
+    package = Path(__file__).resolve().parent
+    installed = package / "incidents"
+    return installed if installed.is_dir() else package.parent / "incidents"
+
+
+def config_file() -> Path:
+    """The user's configuration file, whether it exists or not."""
+    override = os.environ.get("KB_CONFIG")
+    return Path(override) if override else Path(platformdirs.user_config_dir(_APP)) / "config.toml"
+
+
+def cache_directory() -> Path:
+    """Where indexes are kept; `KB_CACHE` overrides the platform's choice."""
+    override = os.environ.get("KB_CACHE")
+    return Path(override) if override else Path(platformdirs.user_cache_dir(_APP))
+
+
+def index_directory(incidents: Iterable[Path], model: str) -> Path:
+    """The index of one list of incident directories and one encoder."""
+    key = "\0".join([*(str(path.resolve()) for path in incidents), model])
+    return cache_directory() / f"index-{hashlib.sha256(key.encode()).hexdigest()[:16]}"

@@ -1,0 +1,5 @@
+"""Reading logs: any bytes become blocks of clean lines, in bounded memory."""
+
+from kb.log.reader import Block, Log, Source
+
+__all__ = ["Block", "Log", "Source"]

@@ -1,0 +1,43 @@
+"""Bytes of a terminal session to bytes of text. Line numbers are kept: no line is joined or split.
+
+Logs are hostile input: what is left after `printable` cannot move a cursor, set a title or ring.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(
+    rb"\x1b(?:"
+    rb"\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor movement (ECMA-48, 5.4)
+    rb"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC, DCS and other strings (ECMA-48, 5.6)
+    rb"|[ -/]*[0-~]?"  # two-character escapes
+    rb")"
+)
+_OVERWRITTEN = re.compile(rb"([^\r\n]*)\r+(?=[^\r\n])")
+_PROGRESS = re.compile(rb"\d+(?:\.\d+)?\s?%|it/s|s/it|\d+/\d+\s*\[|[#=\xe2\x96\x88>.-]{8,}")
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+)
+
+
+def clean_block(block: bytes) -> bytes:
+    """Strip escape sequences and NUL bytes, collapse progress bars that redraw themselves."""
+    if b"\x1b" in block:
+        block = _ESCAPE.sub(b"", block)
+    if b"\0" in block:
+        block = block.replace(b"\0", b"")
+    if b"\r" in block:
+        block = _OVERWRITTEN.sub(_keep_message, block.replace(b"\r\n", b"\n")).replace(b"\r", b"")
+    return block
+
+
+def _keep_message(match: re.Match[bytes]) -> bytes:
+    """What a carriage return overwrites is dropped only when it is a progress bar."""
+    text = match[1]
+    return b"" if not text.strip() or _PROGRESS.search(text) else text + b" "
+
+
+def printable(text: str) -> str:
+    """Replace tabs by spaces and drop control, bidirectional and invisible characters."""
+    return _UNPRINTABLE.sub("", text.expandtabs(4))

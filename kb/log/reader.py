@@ -1,0 +1,239 @@
+"""Bytes, files and directories to a `Log`, read block by block whatever the size."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+import msgspec
+import zstandard
+
+from kb.errors import LogError
+from kb.log.clean import clean_block
+
+BLOCK_BYTES = 1 << 20
+"""Lines are handed on in blocks of about this size; a longer line comes in pieces."""
+
+_SNIFF_BYTES = 4096
+_BINARY_SHARE = 0.10
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+class Readable(Protocol):
+    """A stream of bytes."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return at most `size` bytes; none at the end."""
+
+
+class Block(msgspec.Struct, frozen=True):
+    """Some whole lines of one source, as clean UTF-8."""
+
+    source: str | None
+    """Name of the file, None for pasted or piped text."""
+    first_line: int
+    """Number of the first line, from 1."""
+    data: bytes
+
+
+class Source:
+    """One stream of bytes. `binary` tells, once it is read, that it hardly was text."""
+
+    def __init__(
+        self, name: str | None, opener: Callable[[], AbstractContextManager[Readable]]
+    ) -> None:
+        self.name = name
+        self.binary = False
+        self.notice: str | None = None
+        self._opener = opener
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the source's lines.
+
+        Raises:
+            LogError: it cannot be opened or read.
+        """
+        try:
+            with self._opener() as raw:
+                yield from self._split(self._decoded(raw))
+        except OSError as error:
+            raise LogError(self.name or "standard input", error.strerror or str(error)) from error
+
+    def _decoded(self, raw: Readable) -> Iterator[bytes]:
+        """Decompress and convert to UTF-8. What can be read of a damaged file is read."""
+        head = _read_some(raw, _SNIFF_BYTES)
+        chunks = self._chunks(_decompressed(head, _Rejoined(head, raw)))
+        first = next(chunks, b"")
+        encoding = _encoding(first[:_SNIFF_BYTES])
+        self.binary = encoding is None and _looks_binary(first[:_SNIFF_BYTES])
+        line_end = b"\r" if b"\r" in first and b"\n" not in first else b"\n"
+        decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None
+        for chunk in _chain(first, chunks):
+            data = decoder.decode(chunk).encode() if decoder else chunk
+            yield data.replace(b"\r", b"\n") if line_end == b"\r" else data
+
+    def _chunks(self, read: Callable[[int], bytes]) -> Iterator[bytes]:
+        try:
+            while chunk := read(BLOCK_BYTES):
+                yield chunk
+        except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
+            self.notice = f"{self.name or 'standard input'} is damaged, read up to there: {error}"
+
+    def _split(self, chunks: Iterable[bytes]) -> Iterator[Block]:
+        line, rest = 1, b""
+        for chunk in chunks:
+            data = rest + chunk
+            if len(data) < BLOCK_BYTES:
+                rest = data
+                continue
+            cut = data.rfind(b"\n") + 1 or len(data)
+            block, rest = data[:cut], data[cut:]
+            yield Block(self.name, line, clean_block(block))
+            line += block.count(b"\n")
+        if rest:
+            yield Block(self.name, line, clean_block(rest))
+
+
+class Log:
+    """What a diagnosis is made of: one or several sources."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self.sources = tuple(sources)
+
+    @classmethod
+    def from_text(cls, text: str) -> Log:
+        """A pasted or typed text."""
+        return cls.from_bytes(text.encode("utf-8", "surrogatepass"))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str | None = None) -> Log:
+        """Text in any encoding that is recognised, perhaps compressed."""
+        return cls([Source(name, lambda: io.BytesIO(data))])
+
+    @classmethod
+    def from_stream(cls, stream: Readable) -> Log:
+        """A pipe; it can be read once."""
+        return cls([Source(None, lambda: nullcontext(stream))])
+
+    @classmethod
+    def from_paths(cls, paths: Iterable[Path]) -> Log:
+        """Files, and all files below directories, named relative to the directory.
+
+        Raises:
+            LogError: a path does not exist, or is a device or directory that cannot be read.
+        """
+        return cls(source for path in paths for source in _sources(path))
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the lines of all sources, one source after the other."""
+        for source in self.sources:
+            yield from source.blocks()
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user should know about the input; complete once it is read."""
+        found = [source.notice for source in self.sources if source.notice]
+        found += [
+            f"{source.name or 'standard input'} looks binary; only its text was read"
+            for source in self.sources
+            if source.binary
+        ]
+        return found
+
+
+def _sources(path: Path) -> Iterator[Source]:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise LogError(path, error.strerror or str(error)) from error
+    if stat.S_ISDIR(mode):
+        files = sorted(_files_below(path))
+        if not files:
+            raise LogError(path, "the directory holds no files")
+        yield from (_file(file, str(file.relative_to(path))) for file in files)
+    elif stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+        yield _file(path, path.name)
+    else:
+        raise LogError(path, "it is neither a file nor a directory")
+
+
+def _files_below(directory: Path) -> Iterator[Path]:
+    """Regular files; links to directories are not followed, so there are no loops."""
+    for folder, folders, names in os.walk(directory):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (path for name in names if (path := Path(folder, name)).is_file())
+
+
+def _file(path: Path, name: str) -> Source:
+    return Source(name, lambda: path.open("rb"))
+
+
+def _decompressed(head: bytes, stream: Readable) -> Callable[[int], bytes]:
+    """The function that reads on; of a truncated file it gives all that is there."""
+    if head.startswith(_GZIP_MAGIC):
+        return gzip.GzipFile(fileobj=cast("IO[bytes]", stream)).read1
+    if head.startswith(_ZSTD_MAGIC):
+        return zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", stream)).read
+    return stream.read
+
+
+def _encoding(head: bytes) -> str | None:
+    """The encoding of text that is not plain UTF-8, by its mark or by its pattern of NUL bytes."""
+    for mark, name in _BOMS:
+        if head.startswith(mark):
+            return name
+    if len(head) >= 8:
+        even, odd = head[0::2].count(0), head[1::2].count(0)
+        if odd > 0.4 * len(head) / 2 and even < 0.05 * len(head):
+            return "utf-16-le"
+        if even > 0.4 * len(head) / 2 and odd < 0.05 * len(head):
+            return "utf-16-be"
+    return None
+
+
+def _looks_binary(head: bytes) -> bool:
+    odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in head)
+    return odd > _BINARY_SHARE * len(head)
+
+
+def _read_some(stream: Readable, size: int) -> bytes:
+    """Read `size` bytes, or all there is: a pipe may give less at a time."""
+    parts, missing = [], size
+    while missing and (part := stream.read(missing)):
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest
+
+
+class _Rejoined:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, head: bytes, rest: Readable) -> None:
+        self._head, self._rest = head, rest
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not self._head:
+            return self._rest.read(size)
+        cut = len(self._head) if size < 0 else size
+        part, self._head = self._head[:cut], self._head[cut:]
+        return part

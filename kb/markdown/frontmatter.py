@@ -1,0 +1,172 @@
+"""YAML front matter to `Header`, with the line of every mistake.
+
+Incident files are untrusted: only plain data is read, and anchors, aliases and tags are refused
+(an alias can grow to gigabytes, a tag can name a Python object).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+
+import msgspec
+import yaml
+
+from kb.incident import Header
+
+Path = tuple[str | int, ...]
+
+_UNSAFE = (
+    (yaml.AliasToken, "YAML aliases (*name) are not allowed in a record"),
+    (yaml.AnchorToken, "YAML anchors (&name) are not allowed in a record"),
+    (yaml.TagToken, "YAML tags (!name) are not allowed in a record"),
+)
+
+
+class FrontMatterError(Exception):
+    """The front matter is wrong; `line` counts from 1 within it."""
+
+    def __init__(self, code: str, line: int, message: str, advice: str) -> None:
+        self.code, self.line, self.advice = code, line, advice
+        super().__init__(message)
+
+
+def parse_header(text: str) -> Header:
+    """Read the YAML between the `---` lines.
+
+    Raises:
+        FrontMatterError: with the rule code, line and help.
+    """
+    try:
+        _refuse_unsafe(text)
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+        data = yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        raise _syntax_error(error) from error
+    except (ValueError, RecursionError) as error:
+        raise FrontMatterError(
+            "SHP102", 1, f"the front matter is not valid YAML: {error}", "quote the value"
+        ) from error
+    if not isinstance(root, yaml.MappingNode):
+        raise FrontMatterError(
+            "SHP102", 1, "the front matter is not a mapping", "write `key: value` lines"
+        )
+    lines = dict(_lines_of(root))
+    _refuse_duplicates(root)
+    try:
+        return msgspec.convert(data, Header, builtin_types=(date,))
+    except msgspec.ValidationError as error:
+        raise _field_error(str(error), lines) from error
+
+
+def _refuse_unsafe(text: str) -> None:
+    for token in yaml.scan(text, Loader=yaml.CSafeLoader):
+        for kind, message in _UNSAFE:
+            if isinstance(token, kind):
+                raise FrontMatterError(
+                    "SHP103",
+                    token.start_mark.line + 1,
+                    message,
+                    "write the value out, or quote it when it is meant as text",
+                )
+
+
+def _refuse_duplicates(node: yaml.Node) -> None:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise FrontMatterError(
+                    "SHP104",
+                    key.start_mark.line + 1,
+                    f"the key `{key.value}` is given twice",
+                    "keep one of them",
+                )
+            seen.add(key.value)
+            _refuse_duplicates(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_duplicates(item)
+
+
+def _lines_of(node: yaml.Node, path: Path = ()) -> Iterator[tuple[Path, int]]:
+    """Yield the path of every value and the line (from 1) on which it stands."""
+    yield path, node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            here = (*path, key.value)
+            yield from _lines_of(value, here)
+            yield here, key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for number, item in enumerate(node.value):
+            yield from _lines_of(item, (*path, number))
+
+
+def _syntax_error(error: yaml.YAMLError) -> FrontMatterError:
+    mark = getattr(error, "problem_mark", None)
+    return FrontMatterError(
+        "SHP102",
+        mark.line + 1 if mark else 1,
+        f"the front matter is not valid YAML: {getattr(error, 'problem', None) or error}",
+        "quote values that hold `: `, `#`, or start with a special character",
+    )
+
+
+_FIELD = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$")
+_PATH_PART = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_HELP: Mapping[str, str] = {
+    "unknown field": "see docs/record-format.md for the keys that exist",
+    "missing required": "add the key; docs/record-format.md shows an example",
+    "Invalid enum": "write one of the values listed in docs/record-format.md",
+    "matching regex": "use the form shown in docs/record-format.md",
+}
+
+
+def _field_error(message: str, lines: Mapping[Path, int]) -> FrontMatterError:
+    match = _FIELD.match(message)
+    what, where = (match["what"], match["path"] or "") if match else (message, "")
+    path: Path = tuple(
+        name or (int(number) if number.isdigit() else number)
+        for name, number in _PATH_PART.findall(where)
+    )
+    named = re.search(r"unknown field `(\w+)`", what)
+    best = (*path, named[1]) if named else path
+    while best and best not in lines:
+        best = best[:-1]
+    advice = next((text for start, text in _HELP.items() if start in what), "correct the value")
+    field = f"`{where.lstrip('.')}`: " if where else ""
+    return FrontMatterError("SHP105", lines.get(best, 1), f"{field}{what}", advice)
+
+
+def dump_header(header: Header) -> str:
+    """Write the front matter in its canonical form; empty and absent keys are left out."""
+    data: dict[str, Any] = msgspec.to_builtins(header, builtin_types=(date,))
+    data = {key: value for key, value in data.items() if value not in (None, [], ())}
+    data["systems"] = _Inline(data["systems"])
+    data["signatures"] = [
+        {key: value for key, value in signature.items() if value is not False}
+        for signature in data.get("signatures", [])
+    ]
+    if not data["signatures"]:
+        del data["signatures"]
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    return text
+
+
+class _Inline(list[str]):
+    """A list written on one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Plain data; a value that appears twice is written twice."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
+        return True
+
+
+_Dumper.add_representer(
+    _Inline,
+    lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True),
+)

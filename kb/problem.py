@@ -1,0 +1,35 @@
+"""A problem in an incident file: where, which rule, what is wrong and what to write instead."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Severity(StrEnum):
+    """How much a problem weighs: an error keeps the record out, a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Problem(msgspec.Struct, frozen=True, order=True):
+    """One finding, printed in the manner of a compiler."""
+
+    path: str
+    line: int
+    code: str
+    message: str
+    help: str
+    source: str = ""
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        """The finding as the terminal shows it."""
+        quoted = f"\n   |   {self.source}" if self.source else ""
+        return (
+            f"{self.severity}[{self.code}]: {self.message}\n"
+            f"  --> {self.path}:{self.line}{quoted}\n"
+            f"   = help: {self.help}"
+        )

@@ -1,0 +1,54 @@
+"""What the user can set. The docstrings are the manual; see also docs/configuration.md."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from kb.errors import SettingsError
+from kb.locations import config_file
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of `config.toml`."""
+
+    incidents: tuple[str, ...] = ()
+    """Directories of incidents that are added to those of the package. The same id in a later
+    directory overrides. `--incidents` and `KB_INCIDENTS` (separated by `:`) come after them."""
+
+    model: str | None = None
+    """A sentence-transformers model to use instead of the shipped encoder, by name or path; needs
+    `pip install 'incident-kb[models]'`. `KB_MODEL` overrides."""
+
+
+def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
+    """Read the configuration file, the environment and the command line, in this order.
+
+    Raises:
+        SettingsError: the file is not TOML or holds an unknown key or a wrong value.
+    """
+    stored = _read(config_file())
+    directories = [*stored.incidents, *os.environ.get("KB_INCIDENTS", "").split(os.pathsep)]
+    return Settings(
+        incidents=(*filter(None, directories), *map(str, extra_incidents)),
+        model=os.environ.get("KB_MODEL") or stored.model,
+    )
+
+
+def _read(path: Path) -> Settings:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read the configuration {path}: {error}") from error
+    try:
+        return msgspec.convert(tomllib.loads(text), Settings)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise SettingsError(
+            f"the configuration {path} is wrong: {error}; see docs/configuration.md"
+        ) from error

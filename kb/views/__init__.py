@@ -1,0 +1,1 @@
+"""Views format a `Diagnosis`; they decide nothing."""

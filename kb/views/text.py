@@ -1,0 +1,125 @@
+"""The terminal view of a diagnosis. It fits 80 columns and reads the same without colour.
+
+Lines of logs are hostile: they become `Text`, in which markup means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from kb.diagnosis import Diagnosis, Match, Note, Verdict, Why
+from kb.incident import Kind
+from kb.views.prose import bar, heading, indented, prose, steps
+
+_BAR_CELLS = 20
+_SMALL_BAR_CELLS = 6
+_LONGEST_QUOTE = 300
+
+_VERDICTS = {
+    Verdict.MATCH: ("MATCH", "bold green"),
+    Verdict.POSSIBLE: ("POSSIBLE", "bold yellow"),
+    Verdict.UNKNOWN: ("UNKNOWN", "bold red"),
+    Verdict.HEALTHY: ("HEALTHY", "bold green"),
+}
+
+
+def render(diagnosis: Diagnosis) -> RenderableType:
+    """Return the whole answer."""
+    return Group(*_parts(diagnosis))
+
+
+def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
+    word, style = _VERDICTS[diagnosis.verdict]
+    if diagnosis.matches:
+        yield from _best(diagnosis.matches[0], Text(f"{word}  ", style))
+    else:
+        yield Text.assemble((f"{word}  ", style), _nothing(diagnosis))
+    if diagnosis.question:
+        yield heading("To be surer")
+        yield indented(prose(diagnosis.question.text))
+    if len(diagnosis.matches) > 1:
+        yield heading("Also possible")
+        yield _others(diagnosis.matches[1:])
+    yield from _notes(diagnosis.notes)
+
+
+def _nothing(diagnosis: Diagnosis) -> str:
+    if diagnosis.verdict is Verdict.HEALTHY:
+        return "No sign of a failure in this log."
+    if diagnosis.verdict is Verdict.POSSIBLE:
+        return (
+            "Only errors that follow from another failure. Look for the first one: an earlier"
+            " line, or the log of another rank or host."
+        )
+    if not diagnosis.evidence.total_lines:
+        return "The input is empty."
+    return (
+        "Nothing known matches. What would help: the first error in time, over all ranks,"
+        " with the lines before it; versions and launch command."
+    )
+
+
+def _best(match: Match, verdict: Text) -> Iterator[RenderableType]:
+    header, body = match.incident.header, match.incident.body
+    yield Text.assemble(
+        verdict,
+        (f"{match.confidence:.0%} ", "bold"),
+        bar(match.confidence, _BAR_CELLS),
+        "  ",
+        (header.id, "cyan"),
+    )
+    yield Text(header.title, "bold")
+    if header.caution:
+        yield Text(f"Caution: {header.caution}", "yellow")
+    yield heading("Why")
+    yield from (_quote(why) for why in match.why)
+    yield heading("Cause")
+    yield indented(prose(body.cause))
+    yield heading("Fix")
+    yield steps(body.fix)
+    yield heading("Verify")
+    yield indented(prose(body.verify))
+    yield heading("References")
+    yield from (indented(Text(url, "blue", overflow="fold")) for url in header.references)
+
+
+def _quote(why: Why) -> RenderableType:
+    where = f"{why.line.file}:{why.line.number}" if why.line.file else f"line {why.line.number}"
+    times = f", {why.line.count} times" if why.line.count > 1 else ""
+    text = why.line.text.strip()
+    quoted = text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + " ..."
+    return Group(
+        indented(Text(f"{where}{times}  (by {why.by})", "dim")),
+        Padding(Text(quoted, overflow="fold"), (0, 0, 0, 4)),
+    )
+
+
+def _others(matches: tuple[Match, ...]) -> RenderableType:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for match in matches:
+        title = Text.assemble((match.incident.id, "cyan"), "\n", match.incident.title)
+        table.add_row(f"  {match.confidence:.0%}", bar(match.confidence, _SMALL_BAR_CELLS), title)
+    return table
+
+
+def _notes(notes: tuple[Note, ...]) -> Iterator[RenderableType]:
+    for kind, title in (
+        (Kind.CASCADE, "Follows from another failure"),
+        (Kind.HARMLESS, "Harmless"),
+    ):
+        chosen = [note for note in notes if note.incident.kind is kind]
+        if chosen:
+            yield heading(title)
+        for note in chosen:
+            where = ", ".join(str(why.line.number) for why in note.why)
+            yield indented(
+                Text.assemble((note.incident.id, "cyan"), f" (line {where})\n", note.incident.title)
+            )

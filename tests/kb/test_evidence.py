@@ -1,0 +1,187 @@
+"""From any text to the few lines that matter, and the facts in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from index.documents import Pattern
+from index.signatures import Scanner
+from kb.evidence import Evidence, collect, fact_words, find_facts
+from kb.evidence.markers import MARKER_PATTERNS, Grade
+from kb.log import Log, Source
+
+MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
+
+
+def evidence_of(text: str, *patterns: str) -> Evidence:
+    signatures = Scanner([Pattern(pattern) for pattern in patterns])
+    return collect(Log.from_text(text), signatures, MARKERS)
+
+
+STACK = """\
+Traceback (most recent call last):
+  File "/opt/venv/lib/python3.11/site-packages/torch/distributed/c10d.py", line 3703, in barrier
+    work = default_pg.barrier(opts=opts)
+  File "/opt/venv/lib/python3.11/site-packages/torch/distributed/x.py", line 12, in wait
+    raise Boom("network gone")
+mylib.Boom: network gone
+"""
+
+
+def test_exception_comes_first_with_its_frames() -> None:
+    first = evidence_of("starting\n" + STACK).lines[0]
+    assert first.text == "mylib.Boom: network gone"
+    assert first.grade is Grade.FATAL
+    assert first.stack == (
+        "torch/distributed/x.py in wait",
+        "torch/distributed/c10d.py in barrier",
+    )
+
+
+def test_stacks_of_interleaved_ranks_are_kept_apart() -> None:
+    ours = [f"[rank1]: {line}" for line in STACK.splitlines()]
+    theirs = [f"[rank2]: {line.replace('Boom', 'Bang')}" for line in STACK.splitlines()]
+    mixed = "\n".join(line for pair in zip(ours, theirs, strict=True) for line in pair)
+    fatal = [line for line in evidence_of(mixed).lines if line.stack]
+    assert {line.masked for line in fatal} == {
+        "mylib.Boom: network gone",
+        "mylib.Bang: network gone",
+    }
+    assert all(len(line.stack) == 2 for line in fatal)
+
+
+def test_same_line_of_many_ranks_is_folded_with_a_count() -> None:
+    text = "\n".join(
+        f"[rank{rank}]: RuntimeError: NCCL error at 0x{rank:x}f0, seq {rank}" for rank in range(64)
+    )
+    lines = evidence_of(text).lines
+    assert [line.count for line in lines] == [64]
+
+
+def test_line_numbers_are_those_of_the_input() -> None:
+    text = "".join(f"step {n} loss 2.5\n" for n in range(1, 5001)) + "RuntimeError: boom\nend\n"
+    first = evidence_of(text).lines[0]
+    assert (first.number, first.text) == (5001, "RuntimeError: boom")
+
+
+def test_needle_in_a_hundred_thousand_lines_is_first() -> None:
+    calm = [f"2026-11-21 03:00:00 INFO step {n} loss 2.5 lr 0.1" for n in range(100_000)]
+    calm[70_123] = "CUDA error: an illegal memory access was encountered"
+    evidence = evidence_of("\n".join(calm))
+    assert evidence.lines[0].number == 70_124
+    assert len(evidence.lines) < 100
+    assert evidence.total_lines == 100_000
+    assert evidence.is_log
+
+
+def test_words_of_a_short_question_are_all_kept() -> None:
+    evidence = evidence_of("why does my job hang?")
+    assert [line.text for line in evidence.lines] == ["why does my job hang?"]
+    assert evidence.asked
+    assert not evidence.healthy
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "   \n"])
+def test_nothing_is_nothing(text: str) -> None:
+    evidence = evidence_of(text)
+    assert evidence.lines == ()
+    assert not evidence.healthy
+
+
+HEALTHY = (
+    "[2026-11-21 03:00:01] INFO step {n} loss 2.{n} retries=0 errors: 0\n"
+    "INFO:     127.0.0.1:1{n} - GET /health HTTP/1.1 200 OK\n"
+    "epoch {n}: 0 failed, no errors, request_timeout=600 on_error=continue\n"
+)
+
+
+def test_healthy_log_is_healthy() -> None:
+    assert evidence_of("".join(HEALTHY.format(n=n) for n in range(50))).healthy
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: boom",
+        "[rank3]:[E1121 03:00:00.1 ProcessGroupNCCL.cpp:607] Watchdog caught collective",
+        "slurmstepd: error: Detected 1 oom_kill event",
+        "NVRM: Xid (PCI:0000:02:00): 79, pid='<unknown>', GPU has fallen off the bus.",
+        "Segmentation fault (core dumped)",
+        "Killed",
+        "gpu-3:1:2 [0] NCCL WARN Call to connect returned Connection refused",
+        "{'loss': 0.0, 'grad_norm': nan}",
+        "the job hangs after this",
+        "程序在这里卡住了",
+    ],
+)
+def test_sign_of_failure_is_seen_in_a_healthy_log(line: str) -> None:
+    calm = [HEALTHY.format(n=n) for n in range(200)]
+    assert not evidence_of("".join([*calm[:100], line + "\n", *calm[100:]])).healthy
+
+
+def test_last_ordinary_lines_before_the_failure_are_kept() -> None:
+    calm = "".join(f"step {n} ok\n" for n in range(1000))
+    text = f"{calm}Saving model checkpoint to /mnt/x\nRuntimeError: boom\n{calm}"
+    assert any("Saving model checkpoint" in line.text for line in evidence_of(text).lines)
+
+
+def test_signature_hit_names_its_line() -> None:
+    evidence = evidence_of("one\ntwo needle\nthree\n", "needle", "absent")
+    assert [(hit.pattern, hit.line.number) for hit in evidence.hits] == [(0, 2)]
+
+
+def test_markup_and_escapes_are_shown_not_interpreted() -> None:
+    evidence = evidence_of("\x1b[31m[bold red]RuntimeError: \x1b]8;;http://x\x07boom[/]\x1b[0m\n")
+    assert evidence.lines[0].text == "[bold red]RuntimeError: boom[/]"
+
+
+def test_sources_keep_their_names() -> None:
+    sources = [
+        Source("a.log", lambda: __import__("io").BytesIO(b"fine\n")),
+        Source("b.log", lambda: __import__("io").BytesIO(b"RuntimeError: boom\n")),
+    ]
+    first = collect(Log(sources), Scanner([]), MARKERS).lines[0]
+    assert (first.file, first.number) == ("b.log", 1)
+
+
+WATCHDOG = (
+    "[rank7]:[E ProcessGroupNCCL.cpp:563] [Rank 7] Watchdog caught collective operation timeout:"
+    " WorkNCCL(SeqNum=57599, OpType=_ALLGATHER_BASE, NumelIn=116391936, NumelOut=931135488,"
+    " Timeout(ms)=43200000) ran for 43200096 milliseconds before timing out."
+)
+
+
+def test_facts_of_a_watchdog_line() -> None:
+    facts = find_facts([WATCHDOG])
+    assert facts.collective == "ALLGATHER"
+    assert facts.sequence == 57599
+    assert facts.elements == (116391936, 931135488)
+    assert facts.timeout_ms == 43200000
+    assert facts.ranks == (7,)
+    assert {"nccl", "pytorch"} <= set(facts.systems)
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "value"),
+    [
+        ("exits with return code = -9", "exit_codes", (-9,)),
+        ("exits with return code = -9", "signals", ("SIGKILL",)),
+        ("exitcode  : 137 (pid: 4711)", "signals", ("SIGKILL",)),
+        ("Signal 11 (SIGSEGV) received", "signals", ("SIGSEGV",)),
+        ("NVRM: Xid (PCI:0000:02:00): 79, pid=1", "xid", (79,)),
+        ("Error 802: system not yet initialized", "cuda_errors", (802,)),
+        ("CUDA error 803 in line 1", "cuda_errors", (803,)),
+        ("OSError: [Errno 116] Stale file handle", "errno", (116,)),
+        ("ncclSystemError: System call failed", "nccl_errors", ("ncclSystemError",)),
+        ("NCCL version 2.21.5+cuda12.4", "versions", {"nccl": "2.21.5"}),
+        ("export NCCL_SOCKET_IFNAME=eth0", "environment", {"NCCL_SOCKET_IFNAME": "eth0"}),
+        ("world_size=16 rank=3", "world_size", 16),
+    ],
+)
+def test_exact_codes_are_facts(line: str, field: str, value: object) -> None:
+    assert getattr(find_facts([line]), field) == value
+
+
+def test_codes_one_digit_apart_are_different_words() -> None:
+    words = {code: fact_words(find_facts([f"Error {code}: x"])) for code in (802, 803, 804)}
+    assert len(set(words.values())) == 3

@@ -1,0 +1,182 @@
+"""A record survives the way from Markdown and back; a wrong one is told where and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kb.errors import IncidentError
+from kb.incident import Kind, Strength, Topology
+from kb.library import Library
+from kb.markdown import parse, render
+
+SHIPPED = Library().files()
+
+RECORD = """\
+---
+id: made-up-hang
+title: 'A made-up job hangs: the switch is off'
+kind: incident
+systems: [nccl]
+environment:
+  frameworks:
+    nccl: any
+  hardware: any
+  topology: multi-node
+signatures:
+- pattern: switch (\\w+) is off
+  strength: strong
+  regex: true
+references:
+- https://example.org/thread
+confidence: documented
+created: 2026-11-21
+updated: 2026-11-21
+---
+
+## Symptom
+
+Nothing moves.
+
+## Environment
+
+Any.
+
+## Cause
+
+The switch is off.
+
+## Fix
+
+1. Turn the switch on.
+
+   ```sh
+   switch --on
+   ```
+
+   It clicks.
+
+2. Wait.
+
+## Verify
+
+The lamp is green.
+
+## Distinguish
+
+- `other-hang`: Is the lamp red?
+
+## Evidence
+
+```text
+switch s1 is off
+```
+"""
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.path.stem)
+def test_shipped_record_is_written_back_as_it_was_read(file) -> None:
+    text = file.path.read_text(encoding="utf-8")
+    assert render(parse(text, file.name)) == text
+
+
+def test_record_is_read_into_one_value_per_idea() -> None:
+    incident = parse(RECORD)
+    assert incident.kind is Kind.INCIDENT
+    assert incident.header.environment.topology is Topology.MULTI_NODE
+    assert incident.header.signatures[0].strength is Strength.STRONG
+    first, second = incident.body.fix
+    assert (first.command, first.why) == ("switch --on", "It clicks.")
+    assert (second.text, second.command) == ("Wait.", None)
+    assert incident.body.distinguish[0].other == "other-hang"
+    assert incident.body.evidence == ("switch s1 is off",)
+
+
+def test_evidence_that_holds_a_fence_survives() -> None:
+    text = RECORD.replace("```text\nswitch s1 is off\n```", "````text\n```\nswitch s1 is off\n````")
+    incident = parse(text)
+    assert incident.body.evidence == ("```\nswitch s1 is off",)
+    assert parse(render(incident)) == incident
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line"),
+    [
+        ("---\nid", "id", "SHP101", 1),
+        ("title: 'A", "title: {A", "SHP102", 4),
+        ("hardware: any", "hardware: &a any", "SHP103", 9),
+        ("hardware: any", "hardware: *a", "SHP103", 9),
+        ("hardware: any", "hardware: !!python/name:os.system x", "SHP103", 9),
+        ("kind: incident", "kind: incident\nkind: incident", "SHP104", 5),
+        ("kind: incident", "kind: accident", "SHP105", 4),
+        ("strength: strong", "strength: huge", "SHP105", 13),
+        ("regex: true", "regexp: true", "SHP105", 14),
+        ("https://example.org/thread", "javascript:alert(1)", "SHP105", 16),
+        ("id: made-up-hang", "id: ../../etc/passwd", "SHP105", 2),
+        ("## Cause", "## Because", "SHP106", 30),
+        ("## Verify", "## Cause", "SHP106", 46),
+        ("\nThe switch is off.\n", "", "SHP107", 30),
+        ("1. Turn the switch on.", "Turn the switch on.", "SHP108", 34),
+        ("- `other-hang`: Is", "- Is", "SHP110", 52),
+        ("```text\nswitch s1 is off\n```", "switch s1 is off", "SHP111", 56),
+    ],
+)
+def test_mistake_is_reported_with_its_line_and_rule(
+    old: str, new: str, code: str, line: int
+) -> None:
+    assert old in RECORD
+    with pytest.raises(IncidentError) as caught:
+        parse(RECORD.replace(old, new, 1), "made-up-hang.md")
+    found = [(problem.code, problem.line) for problem in caught.value.problems]
+    assert (code, line) in found
+    assert all(problem.help for problem in caught.value.problems)
+
+
+def test_id_must_be_the_file_name() -> None:
+    with pytest.raises(IncidentError, match="SHP112"):
+        parse(RECORD, "x.md", expected_id="another-name")
+
+
+def test_all_problems_of_a_file_are_reported_at_once() -> None:
+    text = RECORD.replace("1. Turn", "Turn").replace("- `other-hang`: Is", "- Is")
+    with pytest.raises(IncidentError) as caught:
+        parse(text)
+    assert {problem.code for problem in caught.value.problems} == {"SHP108", "SHP110"}
+
+
+def test_message_looks_like_a_compilers() -> None:
+    with pytest.raises(IncidentError) as caught:
+        parse(RECORD.replace("kind: incident", "kind: accident"), "dir/made-up-hang.md")
+    lines = str(caught.value).split("\n")
+    assert lines[0].startswith("error[SHP105]: `kind`: Invalid enum value 'accident'")
+    assert lines[1] == "  --> dir/made-up-hang.md:4"
+    assert lines[2] == "   |   kind: accident"
+    assert lines[3].startswith("   = help: ")
+
+
+def test_nested_yaml_bomb_is_refused_quickly() -> None:
+    bomb = "a: &a [x, x]\nb: &b [*a, *a]\n"
+    with pytest.raises(IncidentError, match="SHP103"):
+        parse(f"---\n{bomb}---\n")
+
+
+def test_deeply_nested_yaml_is_refused() -> None:
+    with pytest.raises(IncidentError):
+        parse(f"---\nid: {'[' * 5000}\n---\n")
+
+
+def test_every_shipped_record_has_chinese_and_english_aliases() -> None:
+    incidents, problems = Library().load()
+    assert not problems
+    for incident in incidents:
+        chinese = [a for a in incident.header.aliases if any("一" <= c <= "鿿" for c in a)]
+        assert len(chinese) >= 2, incident.id
+        assert len(incident.header.aliases) - len(chinese) >= 2, incident.id
+
+
+def test_ids_are_unique_and_files_lie_under_their_first_system() -> None:
+    incidents, _ = Library().load()
+    assert len({incident.id for incident in incidents}) == len(incidents) >= 30
+    for file, incident in zip(SHIPPED, incidents, strict=True):
+        assert Path(file.path).parent.name == incident.header.systems[0]

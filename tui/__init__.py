@@ -1,0 +1,1 @@
+"""The screen that stays open: the Textual app."""
