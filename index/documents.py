@@ -23,6 +23,10 @@ class Document(msgspec.Struct, frozen=True):
     passages: tuple[str, ...]
     """Texts for the encoder, each about one idea and at most some 200 words long."""
     patterns: tuple[Pattern, ...]
+    example: str
+    """Text of the kind that is searched for patterns; shows how common a pattern is."""
+    tags: frozenset[str]
+    """What the document is about, by name."""
     payload: bytes
     """Opaque to the index; handed back with every candidate."""
 
@@ -34,6 +38,7 @@ class Query(msgspec.Struct, frozen=True):
     """For the lexical channel, most telling first."""
     passages: tuple[str, ...]
     """For the encoder."""
+    tags: frozenset[str] = frozenset()
     patterns: frozenset[int] = frozenset()
     """Numbers of the patterns that were seen; see `Snapshot.patterns`."""
 
@@ -46,11 +51,16 @@ class Candidate(msgspec.Struct, frozen=True):
     patterns: tuple[int, ...]
     """Those of the query's patterns that the document declares, as numbers of its own list."""
     rarity: tuple[float, ...]
-    """For each of `patterns`: one over the number of documents that declare the same pattern."""
+    """For each of `patterns`: one over the number of documents that declare it or whose example
+    has it."""
     coverage: float
     """Share of the query's words, weighted by how rare they are, that the document has. 0 to 1."""
+    mass: float
+    """Weight of all the query's words that the document has (1 = one rare word)."""
     line_words: tuple[float, ...]
     """For each line of the query: weight of its words that the document has (1 = one rare word)."""
+    tags: float
+    """Weight of the tags that query and document share (1 = a tag of this document alone)."""
     meaning: float
     """Highest cosine between a passage of the query and one of the document."""
     passage: int

@@ -10,10 +10,14 @@ import math
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 
+from index.tokens import is_pair
+
 _MOST_TERMS = 64
 """A query of more terms is cut to its rarest ones: the rest cost time and change no ranking."""
 
 _VARIABLES_AT_ONCE = 500
+_FOREIGN_WORD = 0.5
+_FOREIGN_PAIR = 0.2
 
 
 def frequencies(connection: sqlite3.Connection, terms: Collection[str]) -> dict[str, int]:
@@ -32,12 +36,15 @@ def frequencies(connection: sqlite3.Connection, terms: Collection[str]) -> dict[
     return found
 
 
-def rarity(frequency: int, documents: int) -> float:
+def rarity(term: str, frequency: int, documents: int) -> float:
     """Inverse document frequency, scaled so that a term of one document has weight 1.
 
-    Terms that no document has weigh 1 as well: they are the foreign part of a query.
+    Terms that no document has are the foreign part of a query. They weigh less: everybody tells
+    the story in words of their own, and pairs of Chinese characters are often no words at all.
     """
-    if frequency <= 1 or documents <= 1:
+    if frequency == 0:
+        return _FOREIGN_PAIR if is_pair(term) else _FOREIGN_WORD
+    if frequency == 1 or documents <= 1:
         return 1.0
     return math.log(documents / frequency) / math.log(documents)
 

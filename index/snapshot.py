@@ -44,7 +44,7 @@ class Snapshot:
             ],
             dtype=np.int64,
         )
-        self.patterns = _distinct_patterns(connection)
+        self.patterns = distinct_patterns(connection)
         """Query and scanner number patterns by their place in this list."""
 
     def __enter__(self) -> Self:
@@ -100,18 +100,14 @@ class Snapshot:
         return row[0] if row else None
 
 
-def _distinct_patterns(connection: sqlite3.Connection) -> list[DeclaredPattern]:
+def distinct_patterns(connection: sqlite3.Connection) -> list[DeclaredPattern]:
+    """The patterns in the order in which they are numbered."""
     owners: dict[Pattern, list[tuple[int, int]]] = {}
     for document, place, text, regex in connection.execute(
         "SELECT document, place, text, regex FROM patterns ORDER BY text, regex, document, place"
     ):
         owners.setdefault(Pattern(text, bool(regex)), []).append((document, place))
     return [DeclaredPattern(pattern, tuple(places)) for pattern, places in owners.items()]
-
-
-def read_patterns(connection: sqlite3.Connection) -> list[Pattern]:
-    """The distinct patterns in the order in which they are numbered."""
-    return [declared.pattern for declared in _distinct_patterns(connection)]
 
 
 class _Search:
@@ -137,6 +133,7 @@ class _Search:
         nearest = sorted(meaning, key=lambda number: -meaning[number][0])[:_FROM_MEANING]
         numbers = {*hits, *nearest, *lexical.search(self._connection, weights, _FROM_WORDS)}
         words = lexical.words_of(self._connection, numbers)
+        tags = self._tags(query.tags)
         total = sum(weights.values()) or 1.0
         candidates = []
         for number in sorted(numbers):
@@ -144,6 +141,7 @@ class _Search:
                 "SELECT id, payload FROM documents WHERE number = ?", (number,)
             ).fetchone()
             places, shares = hits.get(number, ((), ()))
+            mass = sum(weights[token] for token in weights.keys() & words[number])
             cosine, passage = meaning.get(number, (0.0, -1))
             candidates.append(
                 Candidate(
@@ -151,10 +149,12 @@ class _Search:
                     payload=payload,
                     patterns=places,
                     rarity=shares,
-                    coverage=sum(weights[t] for t in weights.keys() & words[number]) / total,
+                    coverage=mass / total,
+                    mass=mass,
                     line_words=tuple(
                         sum(weights[t] for t in tokens & words[number]) for tokens in line_tokens
                     ),
+                    tags=tags.get(number, 0.0),
                     meaning=cosine,
                     passage=passage,
                 )
@@ -164,7 +164,7 @@ class _Search:
     def _weights(self, tokens: frozenset[str]) -> dict[str, float]:
         documents = self._connection.execute("SELECT count(*) FROM documents").fetchone()[0]
         counts = lexical.frequencies(self._connection, tokens)
-        return {token: lexical.rarity(counts.get(token, 0), documents) for token in tokens}
+        return {token: lexical.rarity(token, counts.get(token, 0), documents) for token in tokens}
 
     def _pattern_hits(
         self, seen: frozenset[int]
@@ -173,13 +173,29 @@ class _Search:
         found: dict[int, list[tuple[int, float]]] = {}
         for number in seen:
             declared = self._patterns[number]
-            distinct = len({document for document, _place in declared.owners})
+            (documents,) = self._connection.execute(
+                "SELECT documents FROM occurrences WHERE text = ? AND regex = ?",
+                (declared.pattern.text, declared.pattern.regex),
+            ).fetchone()
             for document, place in declared.owners:
-                found.setdefault(document, []).append((place, 1.0 / distinct))
+                found.setdefault(document, []).append((place, 1.0 / documents))
         return {
             document: (tuple(p for p, _ in sorted(hits)), tuple(r for _, r in sorted(hits)))
             for document, hits in found.items()
         }
+
+    def _tags(self, wanted: frozenset[str]) -> dict[int, float]:
+        """Number of the document to the weight of the tags it shares with the query."""
+        (documents,) = self._connection.execute("SELECT count(*) FROM documents").fetchone()
+        found: dict[int, float] = {}
+        for tag in sorted(wanted):
+            owners = self._connection.execute(
+                "SELECT document FROM tags WHERE tag = ?", (tag,)
+            ).fetchall()
+            for (document,) in owners:
+                weight = lexical.rarity(tag, len(owners), documents)
+                found[document] = found.get(document, 0.0) + weight
+        return found
 
     def _meaning(self, passages: tuple[str, ...], encoder: Encoder) -> dict[int, tuple[float, int]]:
         """Number of the document to its best cosine and the query's passage that has it."""

@@ -24,7 +24,7 @@ from index.documents import Changes, Document, Pattern
 from index.encoder import Encoder
 from index.errors import StoreDamaged, StoreError, StoreMissing
 from index.signatures import Scanner
-from index.snapshot import Snapshot, read_patterns
+from index.snapshot import DeclaredPattern, Snapshot, distinct_patterns
 from index.tokens import tokenize
 
 SCHEMA_VERSION = 1
@@ -40,10 +40,15 @@ Progress = Callable[[int, int], None]
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE documents (
-    number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, digest TEXT NOT NULL, payload BLOB NOT NULL
+    number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, digest TEXT NOT NULL,
+    example TEXT NOT NULL, payload BLOB NOT NULL
 );
+CREATE TABLE occurrences (text TEXT NOT NULL, regex INTEGER NOT NULL, documents INTEGER NOT NULL,
+    PRIMARY KEY (text, regex)) WITHOUT ROWID;
 CREATE TABLE passages (document INTEGER NOT NULL, place INTEGER NOT NULL, hash TEXT NOT NULL,
     text TEXT NOT NULL, PRIMARY KEY (document, place)) WITHOUT ROWID;
+CREATE TABLE tags (tag TEXT NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (tag, document))
+    WITHOUT ROWID;
 CREATE TABLE vectors (hash TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE patterns (document INTEGER NOT NULL, place INTEGER NOT NULL,
     text TEXT NOT NULL, regex INTEGER NOT NULL, PRIMARY KEY (document, place)) WITHOUT ROWID;
@@ -84,7 +89,8 @@ class Store:
             _prepare(connection, model)
             changes = _replace_documents(connection, documents)
             encoded = _encode_missing(connection, encoder, progress)
-            if changes.added or changes.changed or changes.removed or encoded:
+            changed = changes.added or changes.changed or changes.removed or encoded
+            if changed or _get(connection, "generation") is None:
                 self._publish(connection)
             _set(connection, "fingerprint", fingerprint)
             _set(connection, "extra", Scanner(extra_patterns, first_only=False).dump())
@@ -99,7 +105,9 @@ class Store:
             StoreDamaged: the store is corrupt or of another version.
         """
         if self._memory is not None and self._memory_dense is not None:
-            return Snapshot(self._memory, self._memory_dense)
+            copy = _connect(":memory:")
+            self._memory.backup(copy)
+            return Snapshot(copy, self._memory_dense)
         if self.directory is None or not (self.directory / DATABASE).exists():
             raise StoreMissing("no index has been built yet; run: kb index")
         for _attempt in range(_OPEN_ATTEMPTS):
@@ -154,7 +162,10 @@ class Store:
             self._memory_dense = dense
         else:
             _write_durably(dense, self.directory / _vectors_name(generation))
-        _set(connection, "signatures", Scanner(read_patterns(connection)).dump())
+        declared = distinct_patterns(connection)
+        scanner = Scanner([one.pattern for one in declared])
+        _count_occurrences(connection, declared, scanner)
+        _set(connection, "signatures", scanner.dump())
         _set(connection, "generation", generation)
 
     def _remove_old_vectors(self) -> None:
@@ -280,12 +291,13 @@ def _delete(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("DELETE FROM lexical WHERE rowid = ?", (number,))
     connection.execute("DELETE FROM passages WHERE document = ?", (number,))
     connection.execute("DELETE FROM patterns WHERE document = ?", (number,))
+    connection.execute("DELETE FROM tags WHERE document = ?", (number,))
 
 
 def _insert(connection: sqlite3.Connection, document: Document) -> None:
     number = connection.execute(
-        "INSERT INTO documents (id, digest, payload) VALUES (?, ?, ?)",
-        (document.id, document.digest, document.payload),
+        "INSERT INTO documents (id, digest, example, payload) VALUES (?, ?, ?, ?)",
+        (document.id, document.digest, document.example, document.payload),
     ).lastrowid
     connection.execute(
         "INSERT INTO lexical (rowid, tokens) VALUES (?, ?)",
@@ -294,6 +306,9 @@ def _insert(connection: sqlite3.Connection, document: Document) -> None:
     connection.executemany(
         "INSERT INTO patterns VALUES (?, ?, ?, ?)",
         [(number, n, p.text, p.regex) for n, p in enumerate(document.patterns)],
+    )
+    connection.executemany(
+        "INSERT INTO tags VALUES (?, ?)", [(tag, number) for tag in sorted(document.tags)]
     )
     connection.executemany(
         "INSERT INTO passages VALUES (?, ?, ?, ?)",
@@ -333,6 +348,24 @@ def _all_vectors(connection: sqlite3.Connection) -> Vectors:
     if not rows:
         return np.zeros((0, 1), np.float32)
     return np.frombuffer(b"".join(row[0] for row in rows), np.float32).reshape(len(rows), -1)
+
+
+def _count_occurrences(
+    connection: sqlite3.Connection, declared: Sequence[DeclaredPattern], scanner: Scanner
+) -> None:
+    """Count for each pattern the documents that declare it or whose example has it."""
+    seen = [{document for document, _place in one.owners} for one in declared]
+    for number, example in connection.execute("SELECT number, example FROM documents"):
+        for pattern, _end in scanner.scan(example.encode()):
+            seen[pattern].add(number)
+    connection.execute("DELETE FROM occurrences")
+    connection.executemany(
+        "INSERT INTO occurrences VALUES (?, ?, ?)",
+        [
+            (one.pattern.text, one.pattern.regex, len(documents))
+            for one, documents in zip(declared, seen, strict=True)
+        ],
+    )
 
 
 def _write_durably(dense: DenseIndex, path: Path) -> None:

@@ -31,10 +31,15 @@ def tokenize(text: str) -> Iterator[str]:
     """Yield the tokens of a text in order, with repetitions."""
     for match in _WORD.finditer(text):
         word = match[0]
-        if "\u3400" <= word[0] <= "\u9fff":
+        if is_pair(word):
             yield from _pairs(word)
         else:
             yield from _latin(word)
+
+
+def is_pair(token: str) -> bool:
+    """Whether a token is of Chinese characters."""
+    return "\u3400" <= token[0] <= "\u9fff"
 
 
 def _pairs(run: str) -> Iterator[str]:
@@ -65,6 +70,8 @@ def _is_code(number: str) -> bool:
 
 def fold(word: str) -> str:
     """Cut the ending of an English word: hang, hangs and hanging become one."""
+    if word.endswith("ss"):
+        return word
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= 4:
             return word.removesuffix(suffix)

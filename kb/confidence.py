@@ -23,17 +23,19 @@ class Signs(msgspec.Struct, frozen=True):
     """What speaks for one candidate, and what against. None is negative."""
 
     strong: float = 0.0
-    """Strong signatures seen, each divided by the number of records that declare it."""
+    """Strong signatures seen, each divided by the number of records that have it."""
     weak: float = 0.0
     """Weak signatures seen, likewise."""
     coverage: float = 0.0
     """Share of the query's words, by rarity, that the record has. 0 to 1."""
+    mass: float = 0.0
+    """Weight of all the query's words that the record has (1 = one rare word)."""
     line: float = 0.0
     """Weight of the words of the query's best line that the record has (1 = one rare word)."""
     meaning: float = 0.0
     """Cosine of the nearest passages. 0 to 1."""
     systems: float = 0.0
-    """Share of the systems seen in the log that the record names. 0 to 1."""
+    """Systems that the log speaks of and the record is about, by rarity (1 = of this alone)."""
     conflict: float = 0.0
     """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
 
@@ -46,21 +48,25 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strong: float
     weak: float
     coverage: float
+    mass: float
     line: float
     meaning: float
     systems: float
     conflict: float
 
 
-ANSWER_AT = 0.60
-"""From this confidence on an incident is shown as a match; below, as possible."""
+ANSWER_AT = 0.50
+"""From this confidence on an incident is shown as a match; below, as possible. At one half the
+incident is likelier than all others and "nothing known" together."""
 
 SHOW_AT = 0.12
 """Below this confidence an incident is not shown."""
 
 _MOST_STRONG = 2.0
 _MOST_WEAK = 3.0
-_MOST_LINE = 6.0
+_MOST_MASS = 30.0
+_MOST_LINE = 4.0
+_MOST_SYSTEMS = 2.0
 _FOREIGN_MEANING = 0.30
 _FOREIGN_COVERAGE = 0.15
 
@@ -79,9 +85,10 @@ def features(signs: Signs) -> tuple[float, ...]:
         min(signs.strong, _MOST_STRONG),
         min(signs.weak, _MOST_WEAK),
         max(0.0, signs.coverage - _FOREIGN_COVERAGE) / (1 - _FOREIGN_COVERAGE),
+        min(signs.mass, _MOST_MASS) / _MOST_MASS,
         min(signs.line, _MOST_LINE) / _MOST_LINE,
         max(0.0, signs.meaning - _FOREIGN_MEANING) / (1 - _FOREIGN_MEANING),
-        signs.systems,
+        min(signs.systems, _MOST_SYSTEMS) / _MOST_SYSTEMS,
         signs.conflict,
     )
 
@@ -96,13 +103,14 @@ def confidences(candidates: Sequence[Signs], model: Model | None = None) -> list
 
 def _odds(signs: Signs, model: Model) -> float:
     values = features(signs)
-    strong, weak, coverage, _line, meaning, _systems, _conflict = values
+    strong, weak, coverage, _mass, _line, meaning, _systems, _conflict = values
     if not (strong or weak or (coverage and meaning)):
         return 0.0
     weights = (
         model.strong,
         model.weak,
         model.coverage,
+        model.mass,
         model.line,
         model.meaning,
         model.systems,

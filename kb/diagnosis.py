@@ -105,10 +105,7 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
     """
     started = time.perf_counter()
     evidence = collect(log, knowledge.signatures, knowledge.markers)
-    found = [
-        _Found(candidate, from_payload(candidate.payload), evidence, knowledge)
-        for candidate in _candidates(evidence, knowledge)
-    ]
+    found = find(evidence, knowledge)
     matches = _matches([item for item in found if item.kind is Kind.INCIDENT], evidence)
     notes = tuple(
         Note(item.entry.incident, item.why)
@@ -126,10 +123,14 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
     )
 
 
-def _candidates(evidence: Evidence, knowledge: Knowledge) -> list[Candidate]:
+def find(evidence: Evidence, knowledge: Knowledge) -> list[Found]:
+    """All records that anything speaks for, unordered."""
     if not evidence.lines:
         return []
-    return knowledge.snapshot.search(to_query(evidence), knowledge.encoder)
+    return [
+        Found(candidate, from_payload(candidate.payload), evidence, knowledge)
+        for candidate in knowledge.snapshot.search(to_query(evidence), knowledge.encoder)
+    ]
 
 
 def to_query(evidence: Evidence) -> Query:
@@ -138,6 +139,7 @@ def to_query(evidence: Evidence) -> Query:
     return Query(
         lines=(*lines, fact_words(evidence.facts)),
         passages=tuple(dict.fromkeys(_passages(evidence)))[:_QUERY_PASSAGES],
+        tags=frozenset(evidence.facts.systems),
         patterns=frozenset(hit.pattern for hit in evidence.hits),
     )
 
@@ -159,7 +161,7 @@ def _passages(evidence: Evidence) -> Iterable[str]:
         yield whole[:_PASSAGE_CHARACTERS]
 
 
-class _Found:
+class Found:
     """A candidate with its record and the user's lines that speak for it."""
 
     def __init__(
@@ -171,10 +173,12 @@ class _Found:
 
     @property
     def strong(self) -> float:
+        """Strong signatures seen, each divided by the number of records that have it."""
         return self._weigh(Strength.STRONG)
 
     @property
     def weak(self) -> float:
+        """Weak signatures seen, likewise."""
         return self._weigh(Strength.WEAK)
 
     def _weigh(self, strength: Strength) -> float:
@@ -187,18 +191,16 @@ class _Found:
 
     @property
     def signs(self) -> Signs:
+        """What the confidence is made from."""
         words = self.candidate.line_words
-        systems = set(self._evidence.facts.systems)
-        named = systems & set(self.entry.facts.systems) | systems & set(
-            self.entry.incident.header.systems
-        )
         return Signs(
             strong=self.strong,
             weak=self.weak,
             coverage=self.candidate.coverage,
+            mass=self.candidate.mass,
             line=max(words, default=0.0),
             meaning=self.candidate.meaning,
-            systems=len(named) / len(systems) if systems else 0.0,
+            systems=self.candidate.tags,
             conflict=float(_conflict(self._evidence.facts, self.entry.facts)),
         )
 
@@ -231,9 +233,9 @@ def _conflict(log: Facts, record: Facts) -> bool:
     return any(here and there and not set(here) & set(there) for here, there in pairs)
 
 
-def _matches(found: Sequence[_Found], evidence: Evidence) -> list[Match]:
+def _matches(found: Sequence[Found], evidence: Evidence) -> list[Match]:
     """Score and sort what may be an answer at all."""
-    eligible = [item for item in found if _eligible(item, evidence)]
+    eligible = [item for item in found if is_eligible(item, evidence)]
     sure = confidences([item.signs for item in eligible])
     ranked = sorted(
         zip(sure, eligible, strict=True), key=lambda pair: (-pair[0], pair[1].candidate.id)
@@ -245,7 +247,7 @@ def _matches(found: Sequence[_Found], evidence: Evidence) -> list[Match]:
     ]
 
 
-def _eligible(item: _Found, evidence: Evidence) -> bool:
+def is_eligible(item: Found, evidence: Evidence) -> bool:
     """A log without any sign of failure is healthy, unless a strong signature says otherwise, or
     it stops at a place that several weak ones know: many a hang prints no error."""
     if not evidence.healthy:

@@ -38,6 +38,8 @@ def to_document(incident: Incident) -> Document:
         words=" \n".join(_words(incident, facts)),
         passages=tuple(passage[:_PASSAGE_CHARACTERS] for passage in _passages(incident)),
         patterns=tuple(Pattern(s.pattern, s.regex) for s in incident.header.signatures),
+        example="\n".join(incident.body.evidence),
+        tags=_tags(incident),
         payload=payload,
     )
 
@@ -50,6 +52,13 @@ def from_payload(payload: bytes) -> Entry:
 def masked_lines(block: str) -> list[str]:
     """The lines of an evidence block as a query would hold them."""
     return [mask(split_prefix(line).text).strip() for line in block.split("\n") if line.strip()]
+
+
+def _tags(incident: Incident) -> frozenset[str]:
+    """Its systems, by the names that a log is found to speak of."""
+    header = incident.header
+    named = " ".join([*header.systems, *header.environment.frameworks, header.title])
+    return frozenset(find_facts([named]).systems)
 
 
 def _words(incident: Incident, facts: Facts) -> Iterator[str]:

@@ -35,8 +35,8 @@ def show(*parts: RenderableType) -> None:
     console = output_console()
     with console.capture() as capture:
         for part in parts:
-            console.print(part)
-    text = capture.get()
+            console.print(part, crop=False)
+    text = "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
     if console.is_terminal and text.count("\n") > console.height and sys.stdin.isatty():
         os.environ.setdefault("LESS", "-RFX")
         click.echo_via_pager(text, color=not console.no_color)

@@ -64,6 +64,7 @@ MARKERS = (
         r"(?i)\bfallen off the bus\b|\buncorrectable ecc\b|\bmachine check\b|\bhardware error\b", _F
     ),
     Marker(r"(?i)\bKilled process\b|^\s*Killed\b|\boom_reaper\b|\bunder memory pressure\b", _F),
+    Marker(r"\bIO_PAGE_FAULT\b|\b100% packet loss\b", _E),
     Marker(r"(?i)\blink (is )?down\b|\bport error\b|\bno carrier\b", _E),
     # Collectives and hangs
     Marker(r"\bNCCL WARN\b", _E),
@@ -74,7 +75,8 @@ MARKERS = (
     Marker(r"(?i)\bGot completion with error|\bremote process exited\b|\basync event\b", _E),
     Marker(r"(?i)\bmay now hang or fail\b|\bUnable to\b", _E),
     # A stack that somebody took of a running process
-    Marker(r"\(most recent call first\):|^Thread \d+ \((active|idle)", _E),
+    Marker(r"\(most recent call first\):|^Thread \d+ \((active|idle)|\bpy-spy dump\b", _E),
+    Marker(r"^\^C", _E),
     # Words of trouble
     Marker(r"(?i)(^|[^-\w])errors?([^-\w]|$)", _E),
     Marker(r"\bERR!|\[E\]|^E\d{4} |\[E ProcessGroup", _E),
@@ -94,8 +96,8 @@ MARKERS = (
         _H,
     ),
     Marker(r"(?i)\bwarn(ing)?\b|\bdeprecated\b", _H),
-    Marker(r"(?i)\b(loss|grad_norm|gradient)\W{1,4}(nan|inf)\b", _E),
-    Marker(r"(?i)\bnan\b|\boverflow|\btemporarily unavailable\b", _H),
+    Marker(r"(?i)\bnan\b", _E),
+    Marker(r"(?i)\boverflow|\btemporarily unavailable\b", _H),
     Marker(r"(?i)\b(crash|crashes|crashed|dies|died|killed)\b", _E),
     Marker(r"(?i)\b(dead|lost|missing)\b", _H),
     Marker(r"(?i)\bexit(s|ed)?( |-)?(with|code|status)|\bexitcode\b|\breturn code = -?[1-9]", _E),
@@ -112,7 +114,7 @@ MARKERS = (
         r"(?i)\bsending process \d+ closing signal|\bkilling subprocess|\bterminating worker",
         _O,
     ),
-    Marker(r"(?i)\bstep \S+ task \d+\b|\bsrun: (error|Terminating)", _O),
+    Marker(r"\bsrun: (error|Terminating)|\bslurmstepd: error: \*\*\* ", _O),
     # Context
     Marker(r"\b(torchrun|mpirun|mpiexec|srun|sbatch|deepspeed|accelerate launch|docker run)\b", _C),
     Marker(r"\bpython3? (-m )?[\w./-]+ ", _C),
@@ -126,7 +128,7 @@ MARKER_PATTERNS = tuple(Pattern(marker.pattern, regex=True) for marker in MARKER
 
 _DENIED = re.compile(
     r"\b(?:0|no|without|zero|any) (?:known )?(?:\w+ )?(?:errors?|failures?|failed|warnings?)\b"
-    r"|\b(?:errors?|failed|failures?)['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null|\[\])\b"
+    r"|\b(?:errors?|failed|failures?|nan \w+)['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null|\[\])\b"
     r"|\b(?:fail(?:ed|ures?)?|errors?) 0\b"
     r"|\b(?:on_|ignore[_ -]|skip[_ -])(?:error|fail)",
     re.IGNORECASE,

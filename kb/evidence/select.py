@@ -35,15 +35,18 @@ _LOG_SHAPE = re.compile(
     r"|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|LOG)\b|\w[=|]\S|\s\|\s|/\w+/\w+|\d+%|\b\d+/\d+\b|\d+\.\d+"
 )
 _LOG_SHARE = 0.5
+_FEW_LINES = 3
 _PROGRESS = re.compile(
     r"\b(?:step|iter(?:ation)?|epoch|loss|global_step)\b\W{0,4}\d|\d(?:it/s|s/it)\b|\b200 OK\b"
     r"|\b(?:finished|completed?|done|saved|passed|succeeded|built in|pass)\b",
     re.IGNORECASE,
 )
+_CHINESE_PHRASE = re.compile(r"[\u4e00-\u9fff]{4}")
 _MIDWAY = re.compile(r"(?:\.\.\.|…)\s*$|(?<!\d)0%\||\?it/s")
 _PERSON = re.compile(
-    r"\b(?:I|[Ww]e|[Mm]y|[Oo]ur) [a-z]|\bI'(?:m|ve)\b|[?\uff1f]\s*$"
-    r"|\b(?:how|why|what) (?:do|does|is|can|should)\b|[\u4e00-\u9fff]{4}"
+    r"\b(?:I|[Mm]y|[Oo]ur) [a-z]|\bI'(?:m|ve)\b|[?\uff1f]\s*$"
+    r"|\b[Ww]e (?:run|use|have|are (?:seeing|running|trying)|get|see|tried|train|want|only)\b"
+    r"|\b(?:how|why|what) (?:do|does|is|can|should)\b"
 )
 
 
@@ -133,7 +136,7 @@ class _Collector:
             if pattern not in self._hits:
                 line = cursor.line(cursor.start_of(end), Grade.CONTEXT)
                 self._hits[pattern] = SignatureHit(pattern, line)
-        self._total += cursor.count_lines()
+        self._total += block.line_count
         self._remember(block)
 
     def evidence(self) -> Evidence:
@@ -144,7 +147,7 @@ class _Collector:
         elif self._last_block is not None:
             for line in _Cursor(self._last_block).last(_BEFORE_FAILURE):
                 self._fold(line)
-        asked = self._short and any(_PERSON.search(line.text) for line in sample)
+        asked = self._short and any(_is_spoken(line.text) for line in sample)
         progressing = _is_progressing(sample or [*self._folded.values()])
         lines = _most_telling(self._folded.values())
         hit_lines = [hit.line for hit in self._hits.values()]
@@ -251,9 +254,6 @@ class _Cursor:
             stop = self.data.find(b"\n", start)
             start = len(self.data) if stop < 0 else stop + 1
 
-    def count_lines(self) -> int:
-        return self.data.count(b"\n") + (not self.data.endswith(b"\n"))
-
     def _number_at(self, start: int) -> int:
         if start < self._counted_to:
             return self._number - self.data.count(b"\n", start, self._counted_to)
@@ -282,6 +282,12 @@ def _with_stacks(lines: Iterable[EvidenceLine]) -> Iterator[str]:
         yield from line.stack
 
 
+def _is_spoken(line: str) -> bool:
+    """Words of a person, not of a program."""
+    chinese = _CHINESE_PHRASE.search(line) and not _LOG_SHAPE.match(line)
+    return bool(chinese or _PERSON.search(line))
+
+
 def _is_progressing(lines: list[EvidenceLine]) -> bool:
     """It shows steps, and does not stop in the middle of something."""
     last = next((line.text for line in reversed(lines) if line.text.strip()), "")
@@ -289,6 +295,8 @@ def _is_progressing(lines: list[EvidenceLine]) -> bool:
 
 
 def _is_log(lines: list[EvidenceLine]) -> bool:
+    """Most lines look like a program's; of a few lines, the beginnings must."""
     spoken = [line.text for line in lines if line.text.strip()]
-    shaped = sum(bool(_LOG_SHAPE.search(text)) for text in spoken)
+    looks = _LOG_SHAPE.match if len(spoken) <= _FEW_LINES else _LOG_SHAPE.search
+    shaped = sum(bool(looks(text)) for text in spoken)
     return bool(spoken) and shaped >= _LOG_SHARE * len(spoken)

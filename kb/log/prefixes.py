@@ -48,6 +48,7 @@ PREFIXES = (
         r"\[?\d{4}[-/]\d\d[-/]\d\d[T ,_]\d\d:\d\d:\d\d(?:[.,]\d+)?"
         r"(?:Z|[+-]\d\d:?\d\d| UTC)?[\]:,]? ?[-|]? ?",
     ),
+    _row("docker compose", r"(?P<host>[\w.-]{2,63}) +\| (?=.)"),
     _row("kernel time", r"\[\s*\d+\.\d{6}\] "),
     _row(
         "kernel date",

@@ -47,6 +47,7 @@ class Block(msgspec.Struct, frozen=True):
     """Name of the file, None for pasted or piped text."""
     first_line: int
     """Number of the first line, from 1."""
+    line_count: int
     data: bytes
 
 
@@ -102,10 +103,12 @@ class Source:
                 continue
             cut = data.rfind(b"\n") + 1 or len(data)
             block, rest = data[:cut], data[cut:]
-            yield Block(self.name, line, clean_block(block))
-            line += block.count(b"\n")
+            count = block.count(b"\n")
+            yield Block(self.name, line, count, clean_block(block))
+            line += count
         if rest:
-            yield Block(self.name, line, clean_block(rest))
+            count = rest.count(b"\n") + (not rest.endswith(b"\n"))
+            yield Block(self.name, line, count, clean_block(rest))
 
 
 class Log:

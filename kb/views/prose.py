@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from kb.incident import Step
@@ -42,17 +43,57 @@ def prose(markdown: str) -> Text:
     return text
 
 
+def link(url: str) -> RenderableType:
+    """A reference; never broken, so that it can be opened from the terminal."""
+    return Text(" " * _INDENT + url, "blue", no_wrap=True, overflow="ignore")
+
+
 def steps(fix: Sequence[Step]) -> RenderableType:
     """Numbered steps; a command stands alone on its lines, ready to copy."""
     parts: list[RenderableType] = []
     for number, step in enumerate(fix, 1):
         marker = f"{number}. "
         inside = _INDENT + len(marker)
-        parts.append(indented(prose(marker + step.text)))
+        sentence = Table.grid()
+        sentence.add_column(width=len(marker))
+        sentence.add_row(marker, prose(step.text))
+        parts.append(indented(sentence))
         if step.command:
-            parts.append(indented(Text(step.command, "bold cyan", overflow="fold"), inside + 2))
+            parts.append(_Command(step.command, inside + _INDENT))
         if step.why:
             why = prose(step.why)
             why.stylize("dim")
             parts.append(indented(why, inside))
     return Group(*parts)
+
+
+_UNQUOTED_SPACE = re.compile(r"""((?:[^\s'"]|'[^']*'|"[^"]*")+|\s+)""")
+_NO_CONTINUATION = re.compile(r"#|\\$|^\s*(?:-|\w+:|\w[\w.]*\()")
+
+
+class _Command:
+    """A command, ready to copy: a long shell line is continued with a backslash, where that does
+    not change it; several lines stand at the margin, where a here-document needs them."""
+
+    def __init__(self, text: str, indent: int) -> None:
+        self.text, self.indent = text, " " * indent
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        indent, lines = "", self.text.split("\n")
+        if len(lines) == 1:
+            indent = self.indent
+            lines = _continued(lines[0], options.max_width - len(indent))
+        for line in lines:
+            yield Text(indent + line, "bold cyan", no_wrap=True, overflow="ignore")
+
+
+def _continued(line: str, width: int) -> list[str]:
+    if len(line) <= width or _NO_CONTINUATION.search(line):
+        return [line]
+    pieces = [""]
+    for word in _UNQUOTED_SPACE.findall(line):
+        if pieces[-1].strip() and len(pieces[-1]) + len(word) > width - 2 and word.strip():
+            pieces[-1] = pieces[-1].rstrip() + " \\"
+            pieces.append("    ")
+        pieces[-1] += word
+    return pieces

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kb.incident import Incident
-from kb.views.prose import heading, indented, prose, steps
+from kb.views.prose import heading, indented, link, prose, steps
 
 
 def render(incident: Incident) -> RenderableType:
@@ -46,7 +46,7 @@ def _parts(incident: Incident) -> Iterator[RenderableType]:
     yield heading("Evidence")
     yield from (indented(Text(block + "\n", "dim", overflow="fold")) for block in body.evidence)
     yield heading("References")
-    yield from (indented(Text(url, "blue", overflow="fold")) for url in header.references)
+    yield from (link(url) for url in header.references)
 
 
 def render_list(incidents: Sequence[Incident]) -> RenderableType:

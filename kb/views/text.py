@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kb.diagnosis import Diagnosis, Match, Note, Verdict, Why
 from kb.incident import Kind
-from kb.views.prose import bar, heading, indented, prose, steps
+from kb.views.prose import bar, heading, indented, link, prose, steps
 
 _BAR_CELLS = 20
 _SMALL_BAR_CELLS = 6
@@ -85,7 +85,7 @@ def _best(match: Match, verdict: Text) -> Iterator[RenderableType]:
     yield heading("Verify")
     yield indented(prose(body.verify))
     yield heading("References")
-    yield from (indented(Text(url, "blue", overflow="fold")) for url in header.references)
+    yield from (link(url) for url in header.references)
 
 
 def _quote(why: Why) -> RenderableType:

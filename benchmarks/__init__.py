@@ -1,0 +1,1 @@
+"""Speed, memory and retrieval quality; each module is a command that prints a table."""

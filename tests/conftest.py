@@ -1,0 +1,70 @@
+"""What tests share: one built index, the real command, and the engine in process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from kb.knowledge import Knowledge
+from kb.settings import Settings
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+@pytest.fixture(scope="session")
+def built_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the index of the shipped incidents, built once for all test processes."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    cache = shared / "built-cache"
+    with FileLock(shared / "built-cache.lock"):
+        if not cache.exists():
+            subprocess.run(
+                [sys.executable, "-m", "kb", "index"],
+                check=True,
+                capture_output=True,
+                env=environment(cache),
+            )
+    return cache
+
+
+def environment(cache: Path, **extra: str) -> dict[str, str]:
+    """The environment of a user who has set nothing but the place of the cache."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("KB_")}
+    return {**kept, "KB_CACHE": str(cache), "KB_CONFIG": str(cache / "no-config.toml"), **extra}
+
+
+@pytest.fixture
+def kb(built_cache: Path) -> Run:
+    """Run the real command: `kb("ask", "text", stdin=b"", env={})`."""
+
+    def run(
+        *arguments: str | Path,
+        stdin: bytes | None = b"",
+        cache: Path = built_cache,
+        env: dict[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [sys.executable, "-m", "kb", *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            timeout=300,
+            env=environment(cache, **(env or {})),
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def knowledge(built_cache: Path) -> Iterator[Knowledge]:
+    """The engine over the shipped incidents."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KB_CACHE", str(built_cache))
+        with Knowledge.open(Settings()) as opened:
+            yield opened

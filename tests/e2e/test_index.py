@@ -1,0 +1,193 @@
+"""The index builds itself, follows changes, and survives being killed and used at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run, environment
+
+QUESTION = b"NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9)\n"
+ANSWER = "nccl-shm-too-small-container"
+
+
+def first(run: subprocess.CompletedProcess[bytes]) -> str:
+    assert run.returncode == 0, run.stderr
+    return str(json.loads(run.stdout)["matches"][0]["id"])
+
+
+@pytest.fixture
+def cache(built_cache: Path, tmp_path: Path) -> Path:
+    """A built cache of one's own."""
+    return Path(shutil.copytree(built_cache, tmp_path / "cache"))
+
+
+def team_record(directory: Path, **changes: str) -> Path:
+    """A private record in a directory of its own; it overrides nothing unless it is told to."""
+    source = next(Path("incidents").glob("*/xid79-gpu-fallen-off-bus.md")).read_text()
+    name = changes.pop("id", "zz-team-lamp-is-red")
+    text = source.replace("id: xid79-gpu-fallen-off-bus", f"id: {name}")
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    directory.mkdir(exist_ok=True)
+    path = directory / f"{name}.md"
+    path.write_text(text)
+    return path
+
+
+def test_first_use_builds_the_index_and_answers(kb: Run, tmp_path: Path) -> None:
+    run = kb("ask", "--json", stdin=QUESTION, cache=tmp_path / "nothing" / "yet")
+    assert first(run) == ANSWER
+    assert run.stderr == b""
+
+
+def test_second_build_has_nothing_to_do(kb: Run, cache: Path) -> None:
+    text = kb("index", cache=cache).stdout.decode()
+    assert "0 added, 0 changed, 0 removed" in text
+    assert "0 passages encoded" in text
+
+
+def test_team_directory_adds_and_changed_files_are_found_at_once(
+    kb: Run, cache: Path, tmp_path: Path
+) -> None:
+    team = tmp_path / "team"
+    path = team_record(team)
+    question = b"the flux capacitor of rack seven hums at 1.21 gigawatts\n"
+    assert kb("ask", "--json", "--incidents", team, stdin=question, cache=cache).returncode == 1
+    text = path.read_text()
+    lines = "- pattern: flux capacitor of rack\n  strength: strong\n"
+    path.write_text(text.replace("signatures:\n", f"signatures:\n{lines}", 1))
+    run = kb("ask", "--json", "--incidents", team, stdin=question, cache=cache)
+    assert first(run) == "zz-team-lamp-is-red"
+    by_variable = kb("ask", "--json", stdin=question, cache=cache, env={"KB_INCIDENTS": str(team)})
+    assert first(by_variable) == "zz-team-lamp-is-red"
+    path.unlink()
+    assert kb("ask", "--json", "--incidents", team, stdin=question, cache=cache).returncode == 1
+
+
+def test_same_id_in_a_later_directory_overrides(kb: Run, cache: Path, tmp_path: Path) -> None:
+    team = tmp_path / "team"
+    path = team_record(team, id="xid79-gpu-fallen-off-bus")
+    title = next(line for line in path.read_text().splitlines() if line.startswith("title:"))
+    path.write_text(path.read_text().replace(title, "title: Our own words for it"))
+    run = kb("ask", "--json", "--incidents", team, "GPU has fallen off the bus Xid 79", cache=cache)
+    assert json.loads(run.stdout)["matches"][0]["title"] == "Our own words for it"
+
+
+def test_broken_record_is_left_out_and_named(kb: Run, cache: Path, tmp_path: Path) -> None:
+    team = tmp_path / "team"
+    path = team_record(team)
+    path.write_text(path.read_text().replace("## Cause", "## Because"))
+    run = kb("ask", "--json", "--incidents", team, stdin=QUESTION, cache=cache)
+    assert first(run) == ANSWER
+    assert b"zz-team-lamp-is-red.md" in run.stderr
+    assert b"kb lint" in run.stderr
+
+
+@pytest.mark.parametrize("damage", ["rubbish", "empty", "vectors gone", "other version"])
+def test_damaged_index_is_built_again(kb: Run, cache: Path, damage: str) -> None:
+    database = next(cache.glob("index-*/index.sqlite"))
+    if damage == "rubbish":
+        database.write_bytes(b"x" * 10_000)
+    elif damage == "empty":
+        database.write_bytes(b"")
+    elif damage == "vectors gone":
+        for path in database.parent.glob("vectors-*"):
+            path.unlink()
+    else:
+        import sqlite3
+
+        with sqlite3.connect(database) as connection:
+            connection.execute("UPDATE meta SET value = 999 WHERE key = 'schema'")
+        connection.close()
+    run = kb("ask", "--json", stdin=QUESTION, cache=cache)
+    assert first(run) == ANSWER
+    assert b"Traceback" not in run.stderr
+    again = kb("ask", "--json", stdin=QUESTION, cache=cache)
+    assert (first(again), again.stderr) == (ANSWER, b"")
+
+
+def killed_after(seconds: float, arguments: list[str | Path], cache: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kb", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(cache),
+    )
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def test_killed_at_any_moment_the_last_good_index_answers(
+    kb: Run, cache: Path, tmp_path: Path
+) -> None:
+    team = tmp_path / "team"
+    path = team_record(team)
+    kb("index", "--incidents", team, cache=cache)
+    started = time.monotonic()
+    path.write_text(path.read_text().replace("## Symptom\n", "## Symptom\n\nRound zero.\n"))
+    kb("index", "--incidents", team, cache=cache)
+    whole = time.monotonic() - started
+    for number in range(12):
+        text = path.read_text().replace("## Symptom\n", f"## Symptom\n\nRound {number}.\n", 1)
+        path.write_text(text)
+        killed_after(whole * number / 11, ["index", "--incidents", team], cache)
+        run = kb("ask", "--json", "--incidents", team, stdin=QUESTION, cache=cache)
+        assert first(run) == ANSWER
+        assert b"damaged" not in run.stderr
+
+
+@pytest.mark.parametrize("seconds", [0.5, 2.0])
+def test_killed_in_the_first_build_the_next_one_succeeds(
+    kb: Run, tmp_path: Path, seconds: float
+) -> None:
+    killed_after(seconds, ["index"], tmp_path)
+    assert first(kb("ask", "--json", stdin=QUESTION, cache=tmp_path)) == ANSWER
+
+
+def test_two_processes_build_and_ask_at_once(tmp_path: Path) -> None:
+    commands = [["index"], ["ask", "--json"], ["ask", "--json"], ["index", "--rebuild"]]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "kb", *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(tmp_path),
+        )
+        for command in commands
+    ]
+    for command, process in zip(commands, processes, strict=True):
+        output, error = process.communicate(QUESTION, timeout=300)
+        assert process.returncode == 0, error
+        if command[0] == "ask":
+            assert json.loads(output)["matches"][0]["id"] == ANSWER
+
+
+def test_cache_that_cannot_be_written_is_answered_from_memory(kb: Run, tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("not a directory")
+    run = kb("ask", "--json", stdin=QUESTION, cache=blocker / "cache")
+    assert first(run) == ANSWER
+    assert b"in memory" in run.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_read_only_cache_still_answers(kb: Run, cache: Path) -> None:
+    for directory in [cache, *cache.iterdir()]:
+        directory.chmod(0o555)
+    try:
+        assert first(kb("ask", "--json", stdin=QUESTION, cache=cache)) == ANSWER
+    finally:
+        for directory in [cache, *cache.iterdir()]:
+            directory.chmod(0o755)
