@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.confidence import Model, features
-from kb.diagnosis import find, is_eligible
+from kb.diagnosis import find, is_calm, is_eligible
 from kb.evidence import collect
-from kb.incident import Kind
 from kb.knowledge import Knowledge
 from kb.log import Log
 from kb.settings import load_settings
 
 NAMES = [name for name in Model.__struct_fields__ if name not in ("command", "bias")]
 SHRINKAGE = 0.1
+STRONG_AT_LEAST = 6.0
+"""A strong signature is by definition enough to name its incident, also where little else fits."""
 STEPS = 1_500
 RATE = 0.05
 FOLDS = 5
@@ -63,11 +64,9 @@ def _cases(paths: Iterable[str]) -> Iterable[Case]:
 
 def _case(text: str, relevant: set[str], knowledge: Knowledge) -> Case:
     evidence = collect(Log.from_text(text), knowledge.signatures, knowledge.markers)
-    found = [
-        item
-        for item in find(evidence, knowledge)
-        if item.kind is Kind.INCIDENT and is_eligible(item, evidence)
-    ]
+    everything = find(evidence, knowledge)
+    calm = is_calm(everything, evidence)
+    found = [item for item in everything if is_eligible(item, evidence, calm)]
     rows = np.array([features(item.signs) for item in found], dtype=np.float64)
     right = np.array([float(item.candidate.id in relevant) for item in found])
     return rows.reshape(len(found), len(NAMES)), right, min(relevant, default=text[:80])
@@ -76,6 +75,7 @@ def _case(text: str, relevant: set[str], knowledge: Knowledge) -> Case:
 def fit(cases: Sequence[Case]) -> tuple[Vector, float]:
     """Adam on the negative log likelihood, projected on the allowed signs."""
     weights, bias = np.ones(len(NAMES)), -4.0
+    least = np.array([STRONG_AT_LEAST if name == "strong" else 0.0 for name in NAMES])
     signs = np.array([-1.0 if name == "conflict" else 1.0 for name in NAMES])
     mean, square = np.zeros(len(NAMES) + 1), np.zeros(len(NAMES) + 1)
     for step in range(1, STEPS + 1):
@@ -83,7 +83,7 @@ def fit(cases: Sequence[Case]) -> tuple[Vector, float]:
         mean = 0.9 * mean + 0.1 * gradient
         square = 0.999 * square + 0.001 * gradient**2
         move = RATE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
-        weights = signs * np.maximum(0.0, signs * (weights - move[:-1]))
+        weights = signs * np.maximum(least, signs * (weights - move[:-1]))
         bias -= move[-1]
     return weights, float(bias)
 

@@ -63,6 +63,7 @@ class Store:
 
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory
+        self._lock = directory and FileLock(directory / LOCK, timeout=_WAIT_FOR_WRITER_SECONDS)
         self._memory: sqlite3.Connection | None = None
         self._memory_dense: DenseIndex | None = None
 
@@ -90,7 +91,7 @@ class Store:
             changes = _replace_documents(connection, documents)
             encoded = _encode_missing(connection, encoder, progress)
             changed = changes.added or changes.changed or changes.removed or encoded
-            if changed or _get(connection, "generation") is None:
+            if changed or not self._is_published(connection):
                 self._publish(connection)
             _set(connection, "fingerprint", fingerprint)
             _set(connection, "extra", Scanner(extra_patterns, first_only=False).dump())
@@ -134,14 +135,23 @@ class Store:
                 path.unlink(missing_ok=True)
 
     @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other writers out, so that what is opened within is what was just built."""
+        if self.directory is None or self._lock is None:
+            yield
+            return
+        _make_writable(self.directory)
+        with self._lock:
+            yield
+
+    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         if self.directory is None:
             self._memory = self._memory or _connect(":memory:")
             yield self._memory
             return
-        _make_writable(self.directory)
         with (
-            FileLock(self.directory / LOCK, timeout=_WAIT_FOR_WRITER_SECONDS),
+            self.locked(),
             _sqlite_errors(self.directory),
             closing(_connect(str(self.directory / DATABASE))) as connection,
         ):
@@ -153,6 +163,12 @@ class Store:
                 connection.rollback()
                 raise
             connection.commit()
+
+    def _is_published(self, connection: sqlite3.Connection) -> bool:
+        generation = _get(connection, "generation")
+        if generation is None or self.directory is None:
+            return generation is not None
+        return (self.directory / _vectors_name(generation)).exists()
 
     def _publish(self, connection: sqlite3.Connection) -> None:
         """Write the vectors and signatures of the new generation and name it."""

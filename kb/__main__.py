@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 
 import click
@@ -12,6 +12,8 @@ from kb.cli import cli
 
 def main() -> None:
     """Run `kb`. Errors that a user can cause end in one sentence and exit code 2."""
+    # When the reader of a pipe goes away (`kb list | head`), end quietly like any other filter.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         code = cli.main(prog_name="kb", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -21,10 +23,6 @@ def main() -> None:
         code = 2
     except click.Abort:
         code = 130
-    except BrokenPipeError:
-        # The reader of a pipe went away; Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     sys.exit(code or 0)
 
 

@@ -94,7 +94,8 @@ _TYPED_CHARACTERS = 4_000
 _WHY_LINES = 4
 _TELLING_WORDS = 1.2
 _CLOSE = 0.5
-_SILENT_HANG = 0.9
+_WEAK_AT_A_STOP = 0.9
+_WEAK_WHILE_PROGRESSING = 2.0
 
 
 def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnosis:
@@ -106,14 +107,15 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
     started = time.perf_counter()
     evidence = collect(log, knowledge.signatures, knowledge.markers)
     found = find(evidence, knowledge)
-    matches = _matches([item for item in found if item.kind is Kind.INCIDENT], evidence)
+    calm = is_calm(found, evidence)
+    matches = _matches([item for item in found if is_eligible(item, evidence, calm)])
     notes = tuple(
         Note(item.entry.incident, item.why)
         for item in found
         if item.kind is not Kind.INCIDENT and item.hits
     )
     return Diagnosis(
-        verdict=_verdict(matches, notes, evidence),
+        verdict=_verdict(matches, notes, calm),
         matches=tuple(matches[:top]),
         notes=notes,
         question=_question(matches),
@@ -233,9 +235,36 @@ def _conflict(log: Facts, record: Facts) -> bool:
     return any(here and there and not set(here) & set(there) for here, there in pairs)
 
 
-def _matches(found: Sequence[Found], evidence: Evidence) -> list[Match]:
-    """Score and sort what may be an answer at all."""
-    eligible = [item for item in found if is_eligible(item, evidence)]
+def is_calm(found: Sequence[Found], evidence: Evidence) -> bool:
+    """Nothing but a program's output, and no line shows a failure but those known to be noise."""
+    noise = {
+        (why.line.file, why.line.number)
+        for item in found
+        if item.kind is Kind.HARMLESS and item.hits
+        for why in item.why
+    }
+    return (
+        evidence.is_log
+        and not evidence.asked
+        and all(
+            line.grade in (Grade.CONTEXT, Grade.HINT) or (line.file, line.number) in noise
+            for line in evidence.lines
+        )
+    )
+
+
+def is_eligible(item: Found, evidence: Evidence, calm: bool) -> bool:
+    """Whether a record may be an answer at all. A log without any sign of failure is healthy,
+    unless a strong signature says otherwise or several weak ones do, or it stops at a place that a
+    weak one knows: many a hang prints no error."""
+    if item.kind is not Kind.INCIDENT:
+        return False
+    enough = _WEAK_WHILE_PROGRESSING if evidence.progressing else _WEAK_AT_A_STOP
+    return not calm or item.strong > 0 or item.weak >= enough
+
+
+def _matches(eligible: Sequence[Found]) -> list[Match]:
+    """Score and sort."""
     sure = confidences([item.signs for item in eligible])
     ranked = sorted(
         zip(sure, eligible, strict=True), key=lambda pair: (-pair[0], pair[1].candidate.id)
@@ -247,28 +276,12 @@ def _matches(found: Sequence[Found], evidence: Evidence) -> list[Match]:
     ]
 
 
-def is_eligible(item: Found, evidence: Evidence) -> bool:
-    """A log without any sign of failure is healthy, unless a strong signature says otherwise, or
-    it stops at a place that several weak ones know: many a hang prints no error."""
-    if not evidence.healthy:
-        return True
-    return item.strong > 0 or (item.weak >= _SILENT_HANG and not evidence.progressing)
-
-
-def _verdict(matches: Sequence[Match], notes: Sequence[Note], evidence: Evidence) -> Verdict:
+def _verdict(matches: Sequence[Match], notes: Sequence[Note], calm: bool) -> Verdict:
     if matches:
         return Verdict.MATCH if matches[0].confidence >= ANSWER_AT else Verdict.POSSIBLE
     if any(note.incident.kind is Kind.CASCADE for note in notes):
         return Verdict.POSSIBLE
-    explained = {(why.line.file, why.line.number) for note in notes for why in note.why}
-    unexplained = [
-        line
-        for line in evidence.lines
-        if line.grade not in (Grade.CONTEXT, Grade.HINT)
-        and (line.file, line.number) not in explained
-    ]
-    calm = evidence.healthy or (bool(notes) and evidence.is_log and not evidence.asked)
-    return Verdict.HEALTHY if calm and not unexplained else Verdict.UNKNOWN
+    return Verdict.HEALTHY if calm else Verdict.UNKNOWN
 
 
 def _question(matches: Sequence[Match]) -> Question | None:

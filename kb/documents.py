@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -19,6 +20,7 @@ _FORM = 1
 
 _PASSAGE_CHARACTERS = 900
 _EVIDENCE_LINES = 12
+_REGEX_SIGNS = re.compile(r"\\[a-zA-Z]|[^\w\s/.-]")
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -77,6 +79,8 @@ def _words(incident: Incident, facts: Facts) -> Iterator[str]:
     yield body.cause
     for block in body.evidence:
         yield from masked_lines(block)
+    for signature in header.signatures:
+        yield _REGEX_SIGNS.sub(" ", signature.pattern) if signature.regex else signature.pattern
     yield fact_words(facts)
 
 

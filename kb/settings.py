@@ -42,7 +42,7 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
 def _read(path: Path) -> Settings:
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Settings()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read the configuration {path}: {error}") from error

@@ -93,11 +93,6 @@ class Evidence(msgspec.Struct, frozen=True):
         """The grade of the most telling line."""
         return max((line.grade for line in self.lines), default=Grade.CONTEXT)
 
-    @property
-    def healthy(self) -> bool:
-        """Nothing but a program's output, and no line of it shows a failure."""
-        return self.is_log and not self.asked and self.worst in (Grade.CONTEXT, Grade.HINT)
-
 
 def collect(log: Log, signatures: Scanner, markers: Scanner) -> Evidence:
     """Read the log once and keep what matters.

@@ -6,6 +6,7 @@ import pytest
 
 from index.documents import Pattern
 from index.signatures import Scanner
+from kb.diagnosis import is_calm
 from kb.evidence import Evidence, collect, fact_words, find_facts
 from kb.evidence.markers import MARKER_PATTERNS, Grade
 from kb.log import Log, Source
@@ -78,14 +79,14 @@ def test_words_of_a_short_question_are_all_kept() -> None:
     evidence = evidence_of("why does my job hang?")
     assert [line.text for line in evidence.lines] == ["why does my job hang?"]
     assert evidence.asked
-    assert not evidence.healthy
+    assert not is_calm([], evidence)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "   \n"])
 def test_nothing_is_nothing(text: str) -> None:
     evidence = evidence_of(text)
     assert evidence.lines == ()
-    assert not evidence.healthy
+    assert not is_calm([], evidence)
 
 
 HEALTHY = (
@@ -96,7 +97,7 @@ HEALTHY = (
 
 
 def test_healthy_log_is_healthy() -> None:
-    assert evidence_of("".join(HEALTHY.format(n=n) for n in range(50))).healthy
+    assert is_calm([], evidence_of("".join(HEALTHY.format(n=n) for n in range(50))))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_healthy_log_is_healthy() -> None:
 )
 def test_sign_of_failure_is_seen_in_a_healthy_log(line: str) -> None:
     calm = [HEALTHY.format(n=n) for n in range(200)]
-    assert not evidence_of("".join([*calm[:100], line + "\n", *calm[100:]])).healthy
+    assert not is_calm([], evidence_of("".join([*calm[:100], line + "\n", *calm[100:]])))
 
 
 def test_last_ordinary_lines_before_the_failure_are_kept() -> None:

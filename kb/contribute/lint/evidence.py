@@ -31,9 +31,11 @@ class StolenEvidence(Rule):
     def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
         store = Store(cache_directory() / "lint")
         encoder = load_encoder()
-        documents = [to_document(file.incident) for file in files]
-        store.update(documents, lambda: encoder, model_name(), "")
-        with Knowledge(store.open(), lambda: encoder) as knowledge:
+        documents = {file.incident.id: to_document(file.incident) for file in files}
+        with store.locked():
+            store.update([*documents.values()], lambda: encoder, model_name(), "")
+            snapshot = store.open()
+        with Knowledge(snapshot, lambda: encoder) as knowledge:
             for file in files:
                 for block in file.incident.body.evidence:
                     diagnosis = diagnose(Log.from_text(block), knowledge)

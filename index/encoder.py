@@ -1,0 +1,166 @@
+"""Text to vectors: the shipped encoder, or a sentence-transformers model by name or path.
+
+The shipped one is all-MiniLM-L6-v2 in int8, run by ONNX Runtime; `index.export` makes it. NumPy is
+imported first and at the top: two threads that import it at once break it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.errors import EncoderError
+
+MODEL_DIR = Path(__file__).parent / "model"
+GRAPH = "model.onnx"
+TOKENIZER = "tokenizer.json"
+PROVENANCE = "provenance.json"
+
+_BATCH = 16
+_MOST_THREADS = 4
+
+
+class Encoder(Protocol):
+    """Anything that turns texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """What tells its vectors from those of another model; a key for caches."""
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of unit length per text: (n, dim)."""
+
+
+def load_encoder(model: str | None = None) -> Encoder:
+    """Load the shipped encoder or, given its name or path, a sentence-transformers model.
+
+    Raises:
+        EncoderError: it is missing or damaged, or sentence-transformers is not installed.
+    """
+    return OnnxEncoder() if model is None else SentenceTransformerEncoder(model)
+
+
+def model_name(model: str | None = None) -> str:
+    """Return the name that `load_encoder(model)` would have, without loading it.
+
+    Raises:
+        EncoderError: the shipped encoder is missing or damaged.
+    """
+    return _read_name(MODEL_DIR) if model is None else f"sentence-transformers:{model}"
+
+
+class OnnxEncoder:
+    """A directory that `index.export` wrote. Threads may share it.
+
+    A vector does not depend on the other texts of its batch: int8 steps are set per token.
+    """
+
+    def __init__(self, directory: Path = MODEL_DIR) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        self.name = _read_name(directory)
+        try:
+            encoder = _read_provenance(directory)["encoder"]
+            self.dim: int = encoder["dimension"]
+            self._tokenizer = Tokenizer.from_file(str(directory / TOKENIZER))
+            self._tokenizer.enable_truncation(encoder["max_length"])
+            self._tokenizer.no_padding()
+            self._session = onnxruntime.InferenceSession(
+                str(directory / GRAPH), _session_options(), providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # tokenizers and onnxruntime raise bare ones
+            raise _damaged(directory) from error
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of unit length per text: (n, dim). A text is cut at 256 tokens."""
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        vectors = np.empty((len(tokens), self.dim), np.float32)
+        for rows in _batches(tokens):
+            (vectors[rows],) = self._session.run(None, _padded([tokens[row] for row in rows]))
+        return vectors
+
+
+class SentenceTransformerEncoder:
+    """Any sentence-transformers model, by name or path."""
+
+    def __init__(self, model: str) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise EncoderError(
+                f"The model {model} needs sentence-transformers;"
+                " install it with: pip install 'incident-kb[models]'"
+            ) from error
+        try:
+            self._model = SentenceTransformer(model, device="cpu")
+        except (OSError, ValueError) as error:
+            reason = str(error).partition("\n")[0]
+            raise EncoderError(f"The model {model} cannot be loaded: {reason}") from error
+        self.name = model_name(model)
+        self.dim = len(self._model.encode("", show_progress_bar=False))
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of unit length per text: (n, dim)."""
+        vectors = self._model.encode(
+            list(texts), normalize_embeddings=True, show_progress_bar=False
+        )
+        return np.asarray(vectors, np.float32).reshape(len(texts), self.dim)
+
+
+def _session_options() -> Any:
+    """Open fast, and leave the cores to others."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    # The graph already has the operators that run.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    # Planning which buffers to share takes longer than all else; the arena shares them anyway.
+    options.enable_mem_reuse = False
+    # Threads that spin while they wait take twice the time where the cores have other work.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
+def _batches(tokens: list[list[int]]) -> Iterator[list[int]]:
+    """Yield row numbers, texts of like length together, so that little is padding."""
+    order = sorted(range(len(tokens)), key=lambda row: len(tokens[row]))
+    for start in range(0, len(order), _BATCH):
+        yield order[start : start + _BATCH]
+
+
+def _padded(tokens: list[list[int]]) -> dict[str, NDArray[np.int64]]:
+    """Return the inputs of the graph: ids and mask, both (batch, longest)."""
+    lengths = np.array([len(ids) for ids in tokens])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.zeros(mask.shape, np.int64)
+    ids[mask] = np.concatenate(tokens)
+    return {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
+
+
+def _read_provenance(directory: Path) -> dict[str, Any]:
+    return dict(json.loads((directory / PROVENANCE).read_text(encoding="utf-8")))
+
+
+def _read_name(directory: Path) -> str:
+    """Return the model's name with the hash that the export wrote down."""
+    try:
+        provenance = _read_provenance(directory)
+        return f"{provenance['model']}-{provenance['files'][GRAPH][:12]}"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(directory) from error
+
+
+def _damaged(directory: Path) -> EncoderError:
+    return EncoderError(f"The encoder in {directory} is missing or damaged; reinstall incident-kb")
