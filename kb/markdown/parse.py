@@ -13,6 +13,9 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from mdit_py_plugins.front_matter import front_matter_plugin
 
+from index.documents import Pattern
+from index.errors import PatternError
+from index.signatures import check
 from kb.errors import IncidentError, LogError
 from kb.incident import Body, Distinction, Header, Incident, Step
 from kb.markdown.frontmatter import FrontMatterError, parse_header
@@ -79,6 +82,8 @@ def parse(text: str, path: str = "<text>", expected_id: str | None = None) -> In
     """
     reader = _Reader(text, path)
     header = reader.header()
+    if header:
+        reader.check_patterns(header)
     body = reader.body()
     if header and expected_id is not None and header.id != expected_id:
         reader.report(
@@ -105,8 +110,11 @@ class _Reader:
         source = self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
         self.problems.append(Problem(self.path, line, code, message, advice, source[:100]))
 
-    def line_of(self, start: str) -> int:
-        return next((n for n, line in enumerate(self.lines, 1) if line.startswith(start)), 1)
+    def line_of(self, start: str, text: str = "") -> int:
+        """Number of the first line with the text from the line on that starts so."""
+        numbered = list(enumerate(self.lines, 1))
+        first = next((n for n, line in numbered if line.startswith(start)), 1)
+        return next((n for n, line in numbered[first - 1 :] if text in line), first)
 
     def header(self) -> Header | None:
         first = self.root.children[0] if self.root.children else None
@@ -123,6 +131,20 @@ class _Reader:
         except FrontMatterError as error:
             self.report(error.line + 1, error.code, str(error), error.advice)
             return None
+
+    def check_patterns(self, header: Header) -> None:
+        """Signatures run over every log in linear time: look-around and back-references do not
+        exist, and what matches the empty text would match everywhere."""
+        for signature in header.signatures:
+            try:
+                check(Pattern(signature.pattern, signature.regex))
+            except PatternError as error:
+                self.report(
+                    self.line_of("signatures:", as_written(signature.pattern, self.lines)),
+                    "SIG201",
+                    str(error),
+                    "write a literal without `regex: true`, or correct the expression",
+                )
 
     def body(self) -> Body | None:
         sections = self._sections()
@@ -293,6 +315,12 @@ class _Reader:
                     "put the printed lines between ```text and ```",
                 )
         return [node.content.removesuffix("\n") for node in blocks[1:] if node.type == "fence"]
+
+
+def as_written(pattern: str, lines: Sequence[str]) -> str:
+    """The pattern as it stands in the YAML, where quoting may have changed it."""
+    forms = (pattern, pattern.replace("'", "''"), pattern.replace("\\", "\\\\"))
+    return next((form for form in forms if any(form in line for line in lines)), "signatures:")
 
 
 def _map(node: SyntaxTreeNode) -> tuple[int, int]:

@@ -83,10 +83,19 @@ def test_same_id_in_a_later_directory_overrides(kb: Run, cache: Path, tmp_path: 
     assert json.loads(run.stdout)["matches"][0]["title"] == "Our own words for it"
 
 
-def test_broken_record_is_left_out_and_named(kb: Run, cache: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("## Cause", "## Because"),
+        ("signatures:\n", "signatures:\n- pattern: (abc\n  strength: weak\n  regex: true\n"),
+    ],
+)
+def test_broken_record_is_left_out_and_named(
+    kb: Run, cache: Path, tmp_path: Path, old: str, new: str
+) -> None:
     team = tmp_path / "team"
     path = team_record(team)
-    path.write_text(path.read_text().replace("## Cause", "## Because"))
+    path.write_text(path.read_text().replace(old, new, 1))
     run = kb("ask", "--json", "--incidents", team, stdin=QUESTION, cache=cache)
     assert first(run) == ANSWER
     assert b"zz-team-lamp-is-red.md" in run.stderr

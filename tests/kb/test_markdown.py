@@ -114,6 +114,7 @@ def test_evidence_that_holds_a_fence_survives() -> None:
         ("regex: true", "regexp: true", "SHP105", 14),
         ("https://example.org/thread", "javascript:alert(1)", "SHP105", 16),
         ("id: made-up-hang", "id: ../../etc/passwd", "SHP105", 2),
+        ("switch (\\w+) is off\n  str", "(abc\n  str", "SIG201", 12),
         ("## Cause", "## Because", "SHP106", 30),
         ("## Verify", "## Cause", "SHP106", 46),
         ("\nThe switch is off.\n", "", "SHP107", 30),

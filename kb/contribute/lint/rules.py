@@ -5,29 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from index.documents import Pattern
-from index.errors import PatternError
-from index.signatures import Scanner, check
+from index.signatures import Scanner
 from kb.contribute.lint.rule import CheckedFile, Rule
 from kb.incident import Signature, Strength
+from kb.markdown import as_written
 from kb.problem import Problem
-
-
-class PatternDoesNotCompile(Rule):
-    """A signature must compile in Hyperscan.
-
-    Signatures run over every log in linear time, so look-around and back-references do not exist,
-    and a pattern that matches the empty text would match everywhere.
-    """
-
-    code = "SIG201"
-    help = "write a literal without `regex: true`, or correct the expression"
-
-    def check(self, file: CheckedFile) -> Iterator[Problem]:
-        for signature in file.incident.header.signatures:
-            try:
-                check(_pattern(signature))
-            except PatternError as error:
-                yield self.problem(file, _as_written(signature, file), str(error))
 
 
 class PatternGivenTwice(Rule):
@@ -42,7 +24,7 @@ class PatternGivenTwice(Rule):
             if signature.pattern in seen:
                 yield self.problem(
                     file,
-                    _as_written(signature, file),
+                    as_written(signature.pattern, file.lines),
                     f"the pattern `{signature.pattern}` is given twice",
                 )
             seen.add(signature.pattern)
@@ -63,7 +45,7 @@ class StrongPatternOfAnother(Rule):
             (file, signature)
             for file in files
             for signature in file.incident.header.signatures
-            if signature.strength is Strength.STRONG and _compiles(signature)
+            if signature.strength is Strength.STRONG
         ]
         scanner = Scanner([_pattern(signature) for _file, signature in strong])
         for other in files:
@@ -73,7 +55,7 @@ class StrongPatternOfAnother(Rule):
                 if owner.incident.id != other.incident.id:
                     yield self.problem(
                         owner,
-                        _as_written(signature, owner),
+                        as_written(signature.pattern, owner.lines),
                         f"this strong signature fires on the evidence of `{other.incident.id}`",
                     )
 
@@ -109,7 +91,6 @@ class DistinguishedFromItself(Rule):
 
 
 RULES: tuple[Rule, ...] = (
-    PatternDoesNotCompile(),
     PatternGivenTwice(),
     StrongPatternOfAnother(),
     UnknownIncident(),
@@ -119,19 +100,3 @@ RULES: tuple[Rule, ...] = (
 
 def _pattern(signature: Signature) -> Pattern:
     return Pattern(signature.pattern, signature.regex)
-
-
-def _compiles(signature: Signature) -> bool:
-    try:
-        check(_pattern(signature))
-    except PatternError:
-        return False
-    return True
-
-
-def _as_written(signature: Signature, file: CheckedFile) -> str:
-    """The pattern as it stands in the YAML, where quoting may have changed it."""
-    pattern = signature.pattern
-    forms = (pattern, pattern.replace("'", "''"), pattern.replace("\\", "\\\\"))
-    written = (form for form in forms if any(form in line for line in file.lines))
-    return next(written, "signatures:")
