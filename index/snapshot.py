@@ -70,6 +70,10 @@ class Snapshot:
         """Number of encoded passages."""
         return len(self._owners)
 
+    def digests(self) -> dict[str, str]:
+        """The digest of every document by its id."""
+        return dict(self._connection.execute("SELECT id, digest FROM documents"))
+
     def scanner(self) -> Scanner:
         """The scanner for `patterns`; reports the first match of each in a block."""
         patterns = [declared.pattern for declared in self.patterns]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -75,12 +75,16 @@ class Store:
         fingerprint: str,
         progress: Progress = lambda _done, _total: None,
         extra_patterns: Sequence[Pattern] = (),
+        *,
+        unchanged: Collection[str] = (),
+        rebuild: bool = False,
     ) -> Changes:
-        """Bring the store to hold exactly `documents`, in one transaction.
+        """Bring the store to hold exactly `documents` and the stored ones with an id in
+        `unchanged`, in one transaction; readers see what was there before until it commits.
 
         Only passages that no stored vector covers are encoded; `encoder` is called only then.
-        `fingerprint` names the state of the sources, see `Snapshot.fingerprint`;
-        `extra_patterns` are compiled and kept for `Snapshot.extra_scanner`.
+        With `rebuild` nothing stored is used. `fingerprint` names the state of the sources, see
+        `Snapshot.fingerprint`; `extra_patterns` are compiled for `Snapshot.extra_scanner`.
 
         Raises:
             StoreDamaged: the store is corrupt; `clear` it and update again.
@@ -88,15 +92,30 @@ class Store:
         """
         with self._writing() as connection:
             _prepare(connection, model)
-            changes = _replace_documents(connection, documents)
+            if rebuild:
+                _forget(connection)
+            changes = _replace_documents(connection, documents, unchanged)
             encoded = _encode_missing(connection, encoder, progress)
             changed = changes.added or changes.changed or changes.removed or encoded
             if changed or not self._is_published(connection):
                 self._publish(connection)
             _set(connection, "fingerprint", fingerprint)
-            _set(connection, "extra", Scanner(extra_patterns, first_only=False).dump())
+            extra = Scanner.cached(extra_patterns, _get(connection, "extra"), first_only=False)
+            _set(connection, "extra", extra.dump())
         self._remove_old_vectors()
         return msgspec.structs.replace(changes, encoded=encoded)
+
+    def digests(self) -> dict[str, str]:
+        """The digest of every stored document by its id; empty where nothing is stored.
+
+        Raises:
+            StoreDamaged: the store is corrupt or of another version.
+        """
+        try:
+            with self.open() as snapshot:
+                return snapshot.digests()
+        except StoreMissing:
+            return {}
 
     def open(self) -> Snapshot:
         """Open the current generation for reading.
@@ -130,7 +149,9 @@ class Store:
 
     def clear(self) -> None:
         """Remove everything that was built. Incidents are not touched: they are elsewhere."""
-        if self.directory is not None:
+        if self.directory is None:
+            return
+        with self.locked():
             for path in [*self.directory.glob("vectors-*"), *self.directory.glob(f"{DATABASE}*")]:
                 path.unlink(missing_ok=True)
 
@@ -179,7 +200,8 @@ class Store:
         else:
             _write_durably(dense, self.directory / _vectors_name(generation))
         declared = distinct_patterns(connection)
-        scanner = Scanner([one.pattern for one in declared])
+        blob = _get(connection, "signatures")
+        scanner = Scanner.cached([one.pattern for one in declared], blob)
         _count_occurrences(connection, declared, scanner)
         _set(connection, "signatures", scanner.dump())
         _set(connection, "generation", generation)
@@ -282,12 +304,22 @@ def _prepare(connection: sqlite3.Connection, model: str) -> None:
         _set(connection, "model", model)
 
 
-def _replace_documents(connection: sqlite3.Connection, documents: Iterable[Document]) -> Changes:
+def _forget(connection: sqlite3.Connection) -> None:
+    """Delete all but the number of the generation, which goes on."""
+    for table in ("documents", "lexical", "passages", "patterns", "tags", "vectors"):
+        connection.execute(f"DELETE FROM {table}")  # noqa: S608
+    connection.execute("DELETE FROM meta WHERE key IN ('signatures', 'extra')")
+
+
+def _replace_documents(
+    connection: sqlite3.Connection, documents: Iterable[Document], keep: Collection[str]
+) -> Changes:
     stored = {
         row[0]: (row[1], row[2])
         for row in connection.execute("SELECT id, number, digest FROM documents")
     }
-    added = changed = unchanged = 0
+    unchanged = sum(stored.pop(identifier, None) is not None for identifier in keep)
+    added = changed = 0
     for document in documents:
         number, digest = stored.pop(document.id, (None, None))
         if digest == document.digest:

@@ -16,7 +16,7 @@ from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
 _FORM = 1
-"""Raise it when this module makes other documents of the same incident."""
+"""Raise it when this module makes other documents of the same file."""
 
 _PASSAGE_CHARACTERS = 900
 _EVIDENCE_LINES = 12
@@ -30,19 +30,23 @@ class Entry(msgspec.Struct, frozen=True):
     facts: Facts
 
 
-def to_document(incident: Incident) -> Document:
-    """Make the document of an incident. Its digest covers the record and this module's form."""
+def digest(source: bytes) -> str:
+    """What tells that a file has to be indexed again: its content, and this module's form."""
+    return hashlib.sha256(b"%d\0" % _FORM + source).hexdigest()
+
+
+def to_document(incident: Incident, source: bytes) -> Document:
+    """Make the document of an incident and the bytes of its file."""
     facts = find_facts(line for block in incident.body.evidence for line in block.split("\n"))
-    payload = msgspec.msgpack.encode(Entry(incident, facts))
     return Document(
         id=incident.id,
-        digest=hashlib.sha256(b"%d" % _FORM + payload).hexdigest(),
+        digest=digest(source),
         words=" \n".join(_words(incident, facts)),
         passages=tuple(passage[:_PASSAGE_CHARACTERS] for passage in _passages(incident)),
         patterns=tuple(Pattern(s.pattern, s.regex) for s in incident.header.signatures),
         example="\n".join(incident.body.evidence),
         tags=_tags(incident),
-        payload=payload,
+        payload=msgspec.msgpack.encode(Entry(incident, facts)),
     )
 
 

@@ -14,7 +14,8 @@ from index.errors import StoreDamaged, StoreError, StoreMissing
 from index.signatures import Scanner
 from index.snapshot import Snapshot
 from index.store import Store
-from kb.documents import to_document
+from kb.documents import digest, to_document
+from kb.errors import IncidentError
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.library import Library
 from kb.locations import index_directory
@@ -101,23 +102,47 @@ def update(
     """
     model = model_name(settings.model)
     store = Store(index_directory(library.directories, model))
-    if rebuild:
-        store.clear()
     try:
-        changes, problems = _fill(store, library, encoder, model, report)
+        changes, problems = _fill(store, library, encoder, model, report, rebuild)
     except StoreDamaged:
         store.clear()
-        changes, problems = _fill(store, library, encoder, model, report)
+        changes, problems = _fill(store, library, encoder, model, report, rebuild)
     return store, changes, problems
 
 
 def _fill(
-    store: Store, library: Library, encoder: Callable[[], Encoder], model: str, report: Report
+    store: Store,
+    library: Library,
+    encoder: Callable[[], Encoder],
+    model: str,
+    report: Report,
+    rebuild: bool = False,
 ) -> tuple[Changes, list[Problem]]:
-    fingerprint = library.fingerprint()
-    incidents, problems = library.load()
-    documents = [to_document(incident) for incident in incidents]
-    changes = store.update(documents, encoder, model, fingerprint, report, MARKER_PATTERNS)
+    """Read only the files that the store does not know yet, and hand them over."""
+    with store.locked():
+        stored = {} if rebuild else store.digests()
+        fingerprint = library.fingerprint()
+        documents, unchanged = [], []
+        problems: list[Problem] = []
+        for file in library.files():
+            source = file.path.read_bytes()
+            if stored.get(file.path.stem) == digest(source):
+                unchanged.append(file.path.stem)
+                continue
+            try:
+                documents.append(to_document(file.read(), source))
+            except IncidentError as error:
+                problems.extend(error.problems)
+        changes = store.update(
+            documents,
+            encoder,
+            model,
+            fingerprint,
+            report,
+            MARKER_PATTERNS,
+            unchanged=unchanged,
+            rebuild=rebuild,
+        )
     return changes, problems
 
 

@@ -22,6 +22,17 @@ class IncidentFile(msgspec.Struct, frozen=True):
     path: Path
     name: str
 
+    def read(self) -> Incident:
+        """Read the record.
+
+        Raises:
+            IncidentError: the file is not a valid record.
+            LogError: the file cannot be read.
+        """
+        from kb.markdown import read  # a query that finds its index up to date reads no Markdown
+
+        return read(self.path, self.name)
+
 
 class Library:
     """An ordered list of directories; the same id in a later one overrides."""
@@ -51,13 +62,11 @@ class Library:
 
     def load(self) -> tuple[list[Incident], list[Problem]]:
         """Read every file. A wrong one does not keep the others out; its problems are returned."""
-        from kb.markdown import read  # a query that finds its index up to date reads no Markdown
-
         incidents: list[Incident] = []
         problems: list[Problem] = []
         for file in self.files():
             try:
-                incidents.append(read(file.path, file.name))
+                incidents.append(file.read())
             except IncidentError as error:
                 problems.extend(error.problems)
         return incidents, problems

@@ -11,7 +11,6 @@ import click
 from kb.cli import incidents_option
 from kb.errors import LibraryError
 from kb.library import Library
-from kb.markdown import read
 from kb.settings import load_settings
 
 
@@ -30,7 +29,7 @@ def command(identifier: str, incidents: tuple[Path, ...]) -> None:
     from kb.cli.terminal import show
     from kb.views.record import render
 
-    show(render(read(file.path, file.name)))
+    show(render(file.read()))
 
 
 def _nearest(identifier: str, library: Library) -> str:

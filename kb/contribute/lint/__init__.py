@@ -10,7 +10,6 @@ from kb.contribute.lint.rule import CheckedFile, Rule
 from kb.contribute.lint.rules import RULES
 from kb.errors import IncidentError, LibraryError
 from kb.library import IncidentFile, Library, markdown_files
-from kb.markdown import read
 from kb.problem import Problem
 
 __all__ = ["ALL_RULES", "CheckedFile", "Rule", "lint"]
@@ -63,7 +62,7 @@ def _read_all(files: Iterable[IncidentFile]) -> tuple[list[CheckedFile], list[Pr
     problems: list[Problem] = []
     for file in files:
         try:
-            incident = read(file.path, file.name)
+            incident = file.read()
         except IncidentError as error:
             problems.extend(error.problems)
         else:

@@ -31,7 +31,10 @@ class StolenEvidence(Rule):
     def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
         store = Store(cache_directory() / "lint")
         encoder = load_encoder()
-        documents = {file.incident.id: to_document(file.incident) for file in files}
+        documents = {
+            file.incident.id: to_document(file.incident, "\n".join(file.lines).encode())
+            for file in files
+        }
         with store.locked():
             store.update([*documents.values()], lambda: encoder, model_name(), "")
             snapshot = store.open()
