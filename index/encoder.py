@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ GRAPH = "model.onnx"
 TOKENIZER = "tokenizer.json"
 PROVENANCE = "provenance.json"
 
-_BATCH = 16
+_BATCH = 4
 _MOST_THREADS = 4
 
 
@@ -76,6 +77,7 @@ class OnnxEncoder:
             self._tokenizer = Tokenizer.from_file(str(directory / TOKENIZER))
             self._tokenizer.enable_truncation(encoder["max_length"])
             self._tokenizer.no_padding()
+            self._pool = ThreadPoolExecutor(_threads(), "encode")
             self._session = onnxruntime.InferenceSession(
                 str(directory / GRAPH), _session_options(), providers=["CPUExecutionProvider"]
             )
@@ -86,8 +88,11 @@ class OnnxEncoder:
         """Return one row of unit length per text: (n, dim). A text is cut at 256 tokens."""
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         vectors = np.empty((len(tokens), self.dim), np.float32)
-        for rows in _batches(tokens):
+
+        def run(rows: list[int]) -> None:
             (vectors[rows],) = self._session.run(None, _padded([tokens[row] for row in rows]))
+
+        list(self._pool.map(run, _batches(tokens)))
         return vectors
 
 
@@ -123,21 +128,26 @@ def _session_options() -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    # A core each for several batches is faster than several cores for one.
+    options.intra_op_num_threads = 1
     # The graph already has the operators that run.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # Planning which buffers to share takes longer than all else; the arena shares them anyway.
     options.enable_mem_reuse = False
-    # Threads that spin while they wait take twice the time where the cores have other work.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return options
 
 
+def _threads() -> int:
+    return min(os.cpu_count() or 1, _MOST_THREADS)
+
+
 def _batches(tokens: list[list[int]]) -> Iterator[list[int]]:
-    """Yield row numbers, texts of like length together, so that little is padding."""
-    order = sorted(range(len(tokens)), key=lambda row: len(tokens[row]))
-    for start in range(0, len(order), _BATCH):
-        yield order[start : start + _BATCH]
+    """Yield row numbers, longest texts first: texts of like length together, so that little is
+    padding, and a few texts spread over the threads."""
+    order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
+    size = min(_BATCH, -(-len(order) // _threads())) or 1
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
 
 
 def _padded(tokens: list[list[int]]) -> dict[str, NDArray[np.int64]]:

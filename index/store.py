@@ -32,7 +32,7 @@ DATABASE = "index.sqlite"
 LOCK = "lock"
 _WAIT_FOR_WRITER_SECONDS = 600
 _OPEN_ATTEMPTS = 20
-_ENCODE_AT_ONCE = 32
+_ENCODE_AT_ONCE = 64
 
 Progress = Callable[[int, int], None]
 """Called with the number of passages encoded and their total."""
