@@ -83,7 +83,8 @@ def load_in_background(model: str | None) -> Callable[[], Encoder]:
         except Exception as error:  # noqa: BLE001  handed to whoever waits
             future.set_exception(error)
 
-    threading.Thread(target=run, name="load encoder", daemon=True).start()
+    # Not a daemon: Python must not end while native code is still loading.
+    threading.Thread(target=run, name="load encoder").start()
     return future.result
 
 

@@ -73,15 +73,15 @@ _NO_CONTINUATION = re.compile(r"#|\\$|^\s*(?:-|\w+:|\w[\w.]*\()")
 
 class _Command:
     """A command, ready to copy: a long shell line is continued with a backslash, where that does
-    not change it; several lines stand at the margin, where a here-document needs them."""
+    not change it; a here-document stands at the margin, where its end has to be."""
 
     def __init__(self, text: str, indent: int) -> None:
         self.text, self.indent = text, " " * indent
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        indent, lines = "", self.text.split("\n")
+        lines = self.text.split("\n")
+        indent = "" if "<<" in self.text else self.indent
         if len(lines) == 1:
-            indent = self.indent
             lines = _continued(lines[0], options.max_width - len(indent))
         for line in lines:
             yield Text(indent + line, "bold cyan", no_wrap=True, overflow="ignore")
