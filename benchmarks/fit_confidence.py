@@ -76,7 +76,7 @@ def fit(cases: Sequence[Case]) -> tuple[Vector, float]:
     """Adam on the negative log likelihood, projected on the allowed signs."""
     weights, bias = np.ones(len(NAMES)), -4.0
     least = np.array([STRONG_AT_LEAST if name == "strong" else 0.0 for name in NAMES])
-    signs = np.array([-1.0 if name == "conflict" else 1.0 for name in NAMES])
+    signs = np.array([-1.0 if name in ("unsigned", "conflict") else 1.0 for name in NAMES])
     mean, square = np.zeros(len(NAMES) + 1), np.zeros(len(NAMES) + 1)
     for step in range(1, STEPS + 1):
         gradient = _gradient(cases, weights, bias)

@@ -38,12 +38,16 @@ class Signs(msgspec.Struct, frozen=True):
     """Cosine of the nearest passages. 0 to 1."""
     systems: float = 0.0
     """Systems that the log speaks of and the record is about, by rarity (1 = of this alone)."""
+    unsigned: float = 0.0
+    """1 when a program's output holds none of the signatures that the record declares. Who asks in
+    words quotes no signature, so there it is 0."""
     conflict: float = 0.0
     """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Coefficients of the score. All weights but `conflict` are at least 0; `conflict` at most."""
+    """Coefficients of the score. All weights are at least 0, but for those of `unsigned` and
+    `conflict`, which speak against."""
 
     command: str
     bias: float
@@ -54,6 +58,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     line: float
     meaning: float
     systems: float
+    unsigned: float
     conflict: float
 
 
@@ -95,6 +100,7 @@ def features(signs: Signs) -> tuple[float, ...]:
         min(signs.line, _MOST_LINE) / _MOST_LINE,
         max(0.0, signs.meaning - _FOREIGN_MEANING) / (1 - _FOREIGN_MEANING),
         min(signs.systems, _MOST_SYSTEMS) / _MOST_SYSTEMS,
+        signs.unsigned,
         signs.conflict,
     )
 
@@ -109,7 +115,7 @@ def confidences(candidates: Sequence[Signs], model: Model | None = None) -> list
 
 def _odds(signs: Signs, model: Model) -> float:
     values = features(signs)
-    strong, weak, coverage, _mass, _line, meaning, _systems, _conflict = values
+    strong, weak, coverage, meaning = values[0], values[1], values[2], values[5]
     if not (strong or weak or (coverage and meaning)):
         return 0.0
     weights = (
@@ -120,6 +126,7 @@ def _odds(signs: Signs, model: Model) -> float:
         model.line,
         model.meaning,
         model.systems,
+        model.unsigned,
         model.conflict,
     )
     score = model.bias + sum(w * v for w, v in zip(weights, values, strict=True))

@@ -203,6 +203,12 @@ class Found:
             line=max(words, default=0.0),
             meaning=self.candidate.meaning,
             systems=self.candidate.tags,
+            unsigned=float(
+                self._evidence.is_log
+                and not self._evidence.asked
+                and bool(self.entry.incident.header.signatures)
+                and not self.hits
+            ),
             conflict=float(_conflict(self._evidence.facts, self.entry.facts)),
         )
 
