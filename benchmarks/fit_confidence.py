@@ -24,8 +24,9 @@ from kb.settings import load_settings
 
 NAMES = [name for name in Model.__struct_fields__ if name not in ("command", "bias")]
 SHRINKAGE = 0.1
-STRONG_AT_LEAST = 6.0
-"""A strong signature is by definition enough to name its incident, also where little else fits."""
+AT_LEAST = {"strong": 6.0, "codes": 2.0}
+"""A strong signature is by definition enough to name its incident, also where little else fits;
+and who types nothing but an exact code means it."""
 STEPS = 1_500
 RATE = 0.05
 FOLDS = 5
@@ -75,7 +76,7 @@ def _case(text: str, relevant: set[str], knowledge: Knowledge) -> Case:
 def fit(cases: Sequence[Case]) -> tuple[Vector, float]:
     """Adam on the negative log likelihood, projected on the allowed signs."""
     weights, bias = np.ones(len(NAMES)), -4.0
-    least = np.array([STRONG_AT_LEAST if name == "strong" else 0.0 for name in NAMES])
+    least = np.array([AT_LEAST.get(name, 0.0) for name in NAMES])
     signs = np.array([-1.0 if name in ("unsigned", "conflict") else 1.0 for name in NAMES])
     mean, square = np.zeros(len(NAMES) + 1), np.zeros(len(NAMES) + 1)
     for step in range(1, STEPS + 1):

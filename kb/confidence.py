@@ -41,6 +41,8 @@ class Signs(msgspec.Struct, frozen=True):
     unsigned: float = 0.0
     """1 when a program's output holds none of the signatures that the record declares. Who asks in
     words quotes no signature, so there it is 0."""
+    codes: float = 0.0
+    """1 when the log states an exact code that the record's evidence states as well."""
     conflict: float = 0.0
     """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
 
@@ -59,6 +61,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meaning: float
     systems: float
     unsigned: float
+    codes: float
     conflict: float
 
 
@@ -80,6 +83,7 @@ _MOST_LINE = 4.0
 _MOST_SYSTEMS = 2.0
 _FOREIGN_MEANING = 0.30
 _FOREIGN_COVERAGE = 0.15
+_FEW_WORDS = 4.0
 
 
 @cache
@@ -95,14 +99,21 @@ def features(signs: Signs) -> tuple[float, ...]:
     return (
         min(signs.strong, _MOST_STRONG),
         min(signs.weak, _MOST_WEAK),
-        max(0.0, signs.coverage - _FOREIGN_COVERAGE) / (1 - _FOREIGN_COVERAGE),
+        _covered(signs),
         min(signs.mass, _MOST_MASS) / _MOST_MASS,
         min(signs.line, _MOST_LINE) / _MOST_LINE,
         max(0.0, signs.meaning - _FOREIGN_MEANING) / (1 - _FOREIGN_MEANING),
         min(signs.systems, _MOST_SYSTEMS) / _MOST_SYSTEMS,
         signs.unsigned,
+        signs.codes,
         signs.conflict,
     )
+
+
+def _covered(signs: Signs) -> float:
+    """The covered share above what foreign text reaches. All of two or three words is little."""
+    share = max(0.0, signs.coverage - _FOREIGN_COVERAGE) / (1 - _FOREIGN_COVERAGE)
+    return share * signs.mass / (signs.mass + _FEW_WORDS)
 
 
 def confidences(candidates: Sequence[Signs], model: Model | None = None) -> list[float]:
@@ -127,6 +138,7 @@ def _odds(signs: Signs, model: Model) -> float:
         model.meaning,
         model.systems,
         model.unsigned,
+        model.codes,
         model.conflict,
     )
     score = model.bias + sum(w * v for w, v in zip(weights, values, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -94,8 +94,7 @@ _TYPED_CHARACTERS = 4_000
 _WHY_LINES = 4
 _TELLING_WORDS = 1.2
 _CLOSE = 0.5
-_WEAK_AT_A_STOP = 0.9
-_WEAK_WHILE_PROGRESSING = 2.0
+_SILENT_HANG = 0.9
 
 
 def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnosis:
@@ -209,7 +208,8 @@ class Found:
                 and bool(self.entry.incident.header.signatures)
                 and not self.hits
             ),
-            conflict=float(_conflict(self._evidence.facts, self.entry.facts)),
+            codes=float(_share_code(self._evidence.facts, self.entry.facts)),
+            conflict=float(_differ_in_codes(self._evidence.facts, self.entry.facts)),
         )
 
     @property
@@ -235,10 +235,19 @@ def _hits_of(incident: Incident, evidence: Evidence, knowledge: Knowledge) -> li
     return [hit for hit in evidence.hits if declared[hit.pattern].pattern.text in patterns]
 
 
-def _conflict(log: Facts, record: Facts) -> bool:
-    """Whether both name a code of one kind and none of them is the same."""
-    pairs = ((log.xid, record.xid), (log.cuda_errors, record.cuda_errors))
-    return any(here and there and not set(here) & set(there) for here, there in pairs)
+def _codes(log: Facts, record: Facts) -> Iterator[tuple[set[int], set[int]]]:
+    """The exact codes of each kind that both state."""
+    for here, there in ((log.xid, record.xid), (log.cuda_errors, record.cuda_errors)):
+        if here and there:
+            yield set(here), set(there)
+
+
+def _share_code(log: Facts, record: Facts) -> bool:
+    return any(here & there for here, there in _codes(log, record))
+
+
+def _differ_in_codes(log: Facts, record: Facts) -> bool:
+    return any(not here & there for here, there in _codes(log, record))
 
 
 def is_calm(found: Sequence[Found], evidence: Evidence) -> bool:
@@ -261,12 +270,11 @@ def is_calm(found: Sequence[Found], evidence: Evidence) -> bool:
 
 def is_eligible(item: Found, evidence: Evidence, calm: bool) -> bool:
     """Whether a record may be an answer at all. A log without any sign of failure is healthy,
-    unless a strong signature says otherwise or several weak ones do, or it stops at a place that a
-    weak one knows: many a hang prints no error."""
+    unless a strong signature says otherwise, or it shows no progress and a weak one knows the
+    place: many a hang prints no error."""
     if item.kind is not Kind.INCIDENT:
         return False
-    enough = _WEAK_WHILE_PROGRESSING if evidence.progressing else _WEAK_AT_A_STOP
-    return not calm or item.strong > 0 or item.weak >= enough
+    return not calm or item.strong > 0 or (item.weak >= _SILENT_HANG and not evidence.progressing)
 
 
 def _matches(eligible: Sequence[Found]) -> list[Match]:

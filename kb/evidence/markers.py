@@ -81,7 +81,7 @@ MARKERS = (
     Marker(r"(?i)(^|[^-\w])errors?([^-\w]|$)", _E),
     Marker(r"\bERR!|\[E\]|^E\d{4} |\[E ProcessGroup", _E),
     Marker(r"(?i)\bfail(s|ed|ure|ures|ing)?\b", _E),
-    Marker(r"(?i)\b(limit|quota) exceeded", _E),
+    Marker(r"(?i)\b(limit|quota) exceeded|\bunexpected\b", _E),
     Marker(r"(?i)\b(cannot|could not|couldn't|can't|unable to)\b", _H),
     Marker(
         r"(?i)\b(refused|denied|unreachable|not permitted|rejected|conflicts?|aborted|abort)\b", _E

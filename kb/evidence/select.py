@@ -30,6 +30,7 @@ _MOST_SHOWN = 120
 _MOST_CONTEXT = 40
 _LONGEST_LINE = 600
 _BEFORE_FAILURE = 3
+_TAIL = 8
 _LOG_SHAPE = re.compile(
     r"^\s*(?:\[|<|\$ |>>> |#\d|at |File \"|\d{4}[-/]\d\d|\d\d:\d\d|[A-Z]+[:\]]|[\w./-]+:\d+:)"
     r"|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|LOG)\b|\w[=|]\S|\s\|\s|/\w+/\w+|\d+%|\b\d+/\d+\b|\d+\.\d+"
@@ -136,14 +137,13 @@ class _Collector:
 
     def evidence(self) -> Evidence:
         sample = list(self._all_lines())
-        if self._short:
-            for line in sample:
-                self._fold(line)
-        elif self._last_block is not None:
-            for line in _Cursor(self._last_block).last(_BEFORE_FAILURE):
-                self._fold(line)
+        tail = sample[-_TAIL:]
+        if self._last_block is not None and not self._short:
+            tail = _Cursor(self._last_block).last(_TAIL)
+        for line in sample or tail:
+            self._fold(line)
         asked = self._short and any(_is_spoken(line.text) for line in sample)
-        progressing = _is_progressing(sample or [*self._folded.values()])
+        progressing = self._is_progressing(tail)
         lines = _most_telling(self._folded.values())
         hit_lines = [hit.line for hit in self._hits.values()]
         return Evidence(
@@ -155,6 +155,17 @@ class _Collector:
             progressing=progressing,
             asked=asked,
         )
+
+    def _is_progressing(self, tail: list[EvidenceLine]) -> bool:
+        """The end shows steps, and does not stop in the middle of something."""
+        spoken = [line for line in tail if line.masked]
+        calm = [
+            line.text
+            for line in spoken
+            if self._folded[line.masked].grade in (Grade.CONTEXT, Grade.HINT)
+        ]
+        midway = bool(spoken) and _MIDWAY.search(spoken[-1].text) is not None
+        return not midway and any(_PROGRESS.search(text) for text in calm)
 
     def _remember(self, block: Block) -> None:
         self._short = self._short and self._total <= SHORT_LINES
@@ -281,12 +292,6 @@ def _is_spoken(line: str) -> bool:
     """Words of a person, not of a program."""
     chinese = _CHINESE_PHRASE.search(line) and not _LOG_SHAPE.match(line)
     return bool(chinese or _PERSON.search(line))
-
-
-def _is_progressing(lines: list[EvidenceLine]) -> bool:
-    """It shows steps, and does not stop in the middle of something."""
-    last = next((line.text for line in reversed(lines) if line.text.strip()), "")
-    return not _MIDWAY.search(last) and any(_PROGRESS.search(line.text) for line in lines)
 
 
 def _is_log(lines: list[EvidenceLine]) -> bool:

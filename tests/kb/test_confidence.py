@@ -11,12 +11,13 @@ from kb.knowledge import Knowledge
 from kb.log import Log
 
 SOME = Signs(strong=0.5, weak=1.0, coverage=0.4, mass=8, line=2, meaning=0.5, systems=1.0)
-FIELDS = ("strong", "weak", "coverage", "mass", "line", "meaning", "systems")
+FIELDS = ("strong", "weak", "coverage", "mass", "line", "meaning", "systems", "codes")
 
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("base", [Signs(weak=0.1), SOME])
 def test_more_of_any_sign_never_lowers_it(field: str, base: Signs) -> None:
+    base = replace(base, coverage=base.coverage or 0.2, mass=base.mass or 1.0)
     steps = [getattr(base, field) + n / 10 for n in range(30)]
     sure = [confidences([replace(base, **{field: value})])[0] for value in steps]
     assert sure == sorted(sure)
@@ -32,7 +33,7 @@ def test_nothing_that_speaks_is_exactly_nothing() -> None:
 
 
 def test_one_strong_signature_of_one_record_is_a_match() -> None:
-    signs = Signs(strong=1.0, coverage=0.5, mass=3, line=3)
+    signs = Signs(strong=1.0, coverage=0.5, mass=4, line=4)
     assert confidences([signs])[0] >= ANSWER_AT
 
 

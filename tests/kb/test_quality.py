@@ -31,7 +31,9 @@ def right_share(answers: Sequence[Answered]) -> float:
     return sum(right) / len(right)
 
 
-@pytest.mark.parametrize("path", [OWN / "reports.jsonl", DEVELOPMENT / "dev.jsonl"])
+@pytest.mark.parametrize(
+    "path", [OWN / "reports.jsonl", OWN / "founding.jsonl", DEVELOPMENT / "dev.jsonl"]
+)
 def test_right_incident_is_first(knowledge: Knowledge, path: Path) -> None:
     known = {file.path.stem for file in Library().files()}
     answers = [a for a in answered(path, knowledge) if known & set(a[0]["relevant"])]
