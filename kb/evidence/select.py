@@ -162,7 +162,7 @@ class _Collector:
         calm = [
             line.text
             for line in spoken
-            if self._folded[line.masked].grade in (Grade.CONTEXT, Grade.HINT)
+            if self._folded.get(line.masked, line).grade in (Grade.CONTEXT, Grade.HINT)
         ]
         midway = bool(spoken) and _MIDWAY.search(spoken[-1].text) is not None
         return not midway and any(_PROGRESS.search(text) for text in calm)

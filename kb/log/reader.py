@@ -55,15 +55,20 @@ class Source:
     """One stream of bytes. `binary` tells, once it is read, that it hardly was text."""
 
     def __init__(
-        self, name: str | None, opener: Callable[[], AbstractContextManager[Readable]]
+        self,
+        name: str | None,
+        opener: Callable[[], AbstractContextManager[Readable]],
+        *,
+        one_of_many: bool = False,
     ) -> None:
         self.name = name
         self.binary = False
         self.notice: str | None = None
         self._opener = opener
+        self._one_of_many = one_of_many
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the source's lines.
+        """Yield the source's lines. Of many files, one that cannot be read is a notice.
 
         Raises:
             LogError: it cannot be opened or read.
@@ -72,7 +77,10 @@ class Source:
             with self._opener() as raw:
                 yield from self._split(self._decoded(raw))
         except OSError as error:
-            raise LogError(self.name or "standard input", error.strerror or str(error)) from error
+            failure = LogError(self.name or "standard input", error.strerror or str(error))
+            if not self._one_of_many:
+                raise failure from error
+            self.notice = str(failure)
 
     def _decoded(self, raw: Readable) -> Iterator[bytes]:
         """Decompress and convert to UTF-8. What can be read of a damaged file is read."""
@@ -167,7 +175,7 @@ def _sources(path: Path) -> Iterator[Source]:
         files = sorted(_files_below(path))
         if not files:
             raise LogError(path, "the directory holds no files")
-        yield from (_file(file, str(file.relative_to(path))) for file in files)
+        yield from (_file(file, str(file.relative_to(path)), one_of_many=True) for file in files)
     elif stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
         yield _file(path, path.name)
     else:
@@ -181,8 +189,8 @@ def _files_below(directory: Path) -> Iterator[Path]:
         yield from (path for name in names if (path := Path(folder, name)).is_file())
 
 
-def _file(path: Path, name: str) -> Source:
-    return Source(name, lambda: path.open("rb"))
+def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
+    return Source(name, lambda: path.open("rb"), one_of_many=one_of_many)
 
 
 def _decompressed(head: bytes, stream: Readable) -> Callable[[int], bytes]:

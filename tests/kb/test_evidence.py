@@ -186,3 +186,14 @@ def test_exact_codes_are_facts(line: str, field: str, value: object) -> None:
 def test_codes_one_digit_apart_are_different_words() -> None:
     words = {code: fact_words(find_facts([f"Error {code}: x"])) for code in (802, 803, 804)}
     assert len(set(words.values())) == 3
+
+
+def test_thousands_of_different_errors_are_no_problem() -> None:
+    words = ("alpha", "beta", "gamma", "delta", "kappa", "sigma", "omega", "theta")
+    names = [f"{a}{b}{c}{d}" for a in words for b in words for c in words for d in words]
+    text = (
+        "".join(f"ERROR: {name} failed{' pad' * 500}\n" for name in names) + "the very last line\n"
+    )
+    evidence = evidence_of(text)
+    assert evidence.total_lines == len(names) + 1
+    assert 0 < len(evidence.lines) < 1000

@@ -161,3 +161,13 @@ def test_prefixes_are_taken_off(line: str, rank: int | None, host: str | None) -
 def test_plain_sentences_have_no_prefix() -> None:
     line = "Watchdog caught collective operation timeout: it happened 3: again"
     assert split_prefix(line).text == line
+
+
+def test_one_unreadable_file_of_a_directory_is_a_notice(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("fine\n")
+    gone = tmp_path / "b.log"
+    gone.write_text("gone\n")
+    log = Log.from_paths([tmp_path])
+    gone.unlink()
+    assert text_of(log) == "fine\n"
+    assert log.notices == ["cannot read b.log: No such file or directory"]
