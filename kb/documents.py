@@ -18,7 +18,7 @@ from kb.log.prefixes import split_prefix
 _FORM = 1
 """Raise it when this module makes other documents of the same file."""
 
-_PASSAGE_CHARACTERS = 900
+_PASSAGE_CHARACTERS = 600
 _EVIDENCE_LINES = 12
 _REGEX_SIGNS = re.compile(r"\\[a-zA-Z]|[^\w\s/.-]")
 
@@ -92,7 +92,6 @@ def _passages(incident: Incident) -> Iterator[str]:
     header, body = incident.header, incident.body
     yield header.title
     yield body.symptom
-    yield body.cause
     for alias in header.aliases:
         yield translate(alias)
     for block in body.evidence:
