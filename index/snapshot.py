@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 import msgspec
@@ -65,11 +65,6 @@ class Snapshot:
     def __len__(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM documents").fetchone()[0])
 
-    @property
-    def passages(self) -> int:
-        """Number of encoded passages."""
-        return len(self._owners)
-
     def digests(self) -> dict[str, str]:
         """The digest of every document by its id."""
         return dict(self._connection.execute("SELECT id, digest FROM documents"))
@@ -83,11 +78,6 @@ class Snapshot:
         """The scanner for patterns of the caller; reports every match. Loads in no time when the
         last update was given the same ones."""
         return Scanner.cached(patterns, self._blob("extra"), first_only=False)
-
-    def payloads(self) -> Iterator[bytes]:
-        """The payloads of all documents, in order of their ids."""
-        for (payload,) in self._connection.execute("SELECT payload FROM documents ORDER BY id"):
-            yield payload
 
     def search(self, query: Query, encoder: Encoder) -> list[Candidate]:
         """Documents that any channel brings up, unordered; the caller weighs the channels."""

@@ -89,11 +89,6 @@ class Evidence(msgspec.Struct, frozen=True):
     asked: bool
     """A person speaks in it: whoever asks has a problem, even if no line shows one."""
 
-    @property
-    def worst(self) -> Grade:
-        """The grade of the most telling line."""
-        return max((line.grade for line in self.lines), default=Grade.CONTEXT)
-
 
 def collect(log: Log, signatures: Scanner, markers: Scanner) -> Evidence:
     """Read the log once and keep what matters.
