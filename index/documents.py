@@ -63,8 +63,6 @@ class Candidate(msgspec.Struct, frozen=True):
     """Weight of the tags that query and document share (1 = a tag of this document alone)."""
     meaning: float
     """Highest cosine between a passage of the query and one of the document."""
-    passage: int
-    """The query's passage with that cosine."""
 
 
 class Changes(msgspec.Struct, frozen=True):

@@ -118,13 +118,14 @@ class _Search:
         self._dense = dense
         self._owners = owners
         self._patterns = patterns
+        (self._documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
 
     def run(self, query: Query, encoder: Encoder) -> list[Candidate]:
         line_tokens = [frozenset(tokenize(line)) for line in query.lines]
         weights = self._weights(frozenset().union(*line_tokens))
         hits = self._pattern_hits(query.patterns)
         meaning = self._meaning(query.passages, encoder)
-        nearest = sorted(meaning, key=lambda number: -meaning[number][0])[:_FROM_MEANING]
+        nearest = sorted(meaning, key=lambda number: -meaning[number])[:_FROM_MEANING]
         numbers = {*hits, *nearest, *lexical.search(self._connection, weights, _FROM_WORDS)}
         words = lexical.words_of(self._connection, numbers)
         tags = self._tags(query.tags)
@@ -136,7 +137,6 @@ class _Search:
             ).fetchone()
             places, shares = hits.get(number, ((), ()))
             mass = sum(weights[token] for token in weights.keys() & words[number])
-            cosine, passage = meaning.get(number, (0.0, -1))
             candidates.append(
                 Candidate(
                     id=identifier,
@@ -149,16 +149,16 @@ class _Search:
                         sum(weights[t] for t in tokens & words[number]) for tokens in line_tokens
                     ),
                     tags=tags.get(number, 0.0),
-                    meaning=cosine,
-                    passage=passage,
+                    meaning=meaning.get(number, 0.0),
                 )
             )
         return candidates
 
     def _weights(self, tokens: frozenset[str]) -> dict[str, float]:
-        documents = self._connection.execute("SELECT count(*) FROM documents").fetchone()[0]
         counts = lexical.frequencies(self._connection, tokens)
-        return {token: lexical.rarity(token, counts.get(token, 0), documents) for token in tokens}
+        return {
+            token: lexical.rarity(token, counts.get(token, 0), self._documents) for token in tokens
+        }
 
     def _pattern_hits(
         self, seen: frozenset[int]
@@ -180,26 +180,24 @@ class _Search:
 
     def _tags(self, wanted: frozenset[str]) -> dict[int, float]:
         """Number of the document to the weight of the tags it shares with the query."""
-        (documents,) = self._connection.execute("SELECT count(*) FROM documents").fetchone()
         found: dict[int, float] = {}
         for tag in sorted(wanted):
             owners = self._connection.execute(
                 "SELECT document FROM tags WHERE tag = ?", (tag,)
             ).fetchall()
             for (document,) in owners:
-                weight = lexical.rarity(tag, len(owners), documents)
+                weight = lexical.rarity(tag, len(owners), self._documents)
                 found[document] = found.get(document, 0.0) + weight
         return found
 
-    def _meaning(self, passages: tuple[str, ...], encoder: Encoder) -> dict[int, tuple[float, int]]:
-        """Number of the document to its best cosine and the query's passage that has it."""
-        best: dict[int, tuple[float, int]] = {}
+    def _meaning(self, passages: tuple[str, ...], encoder: Encoder) -> dict[int, float]:
+        """Number of the document to its best cosine with a passage of the query."""
+        best: dict[int, float] = {}
         if not passages or not len(self._dense):
             return best
         scores, positions = self._dense.search(encoder.encode(passages), _NEAREST_PASSAGES)
-        for passage, (row, places) in enumerate(zip(scores, positions, strict=True)):
-            for score, place in zip(row.tolist(), places.tolist(), strict=True):
-                if place >= 0:
-                    document = int(self._owners[place])
-                    best[document] = max(best.get(document, (-1.0, -1)), (score, passage))
+        for score, place in zip(scores.flat, positions.flat, strict=True):
+            if place >= 0:
+                document = int(self._owners[place])
+                best[document] = max(best.get(document, -1.0), float(score))
         return best

@@ -129,17 +129,6 @@ def _odds(signs: Signs, model: Model) -> float:
     strong, weak, coverage, meaning = values[0], values[1], values[2], values[5]
     if not (strong or weak or (coverage and meaning)):
         return 0.0
-    weights = (
-        model.strong,
-        model.weak,
-        model.coverage,
-        model.mass,
-        model.line,
-        model.meaning,
-        model.systems,
-        model.unsigned,
-        model.codes,
-        model.conflict,
-    )
-    score = model.bias + sum(w * v for w, v in zip(weights, values, strict=True))
+    _command, bias, *weights = msgspec.structs.astuple(model)
+    score = bias + sum(w * v for w, v in zip(weights, values, strict=True))
     return math.exp(min(score, 50.0))
