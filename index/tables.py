@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
@@ -17,7 +18,6 @@ from index.signatures import Scanner
 from index.snapshot import DeclaredPattern
 from index.tokens import tokenize
 
-SCHEMA_VERSION = 1
 _ENCODE_AT_ONCE = 64
 
 Progress = Callable[[int, int], None]
@@ -42,6 +42,8 @@ CREATE VIRTUAL TABLE lexical USING fts5(
     tokens, tokenize="unicode61 remove_diacritics 0 tokenchars '_.-:/+'");
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(lexical, row);
 """
+SCHEMA_VERSION = zlib.crc32(_SCHEMA.encode())
+"""Changes with the tables, so that no store of other tables is taken for one of these."""
 
 
 def get_meta(connection: sqlite3.Connection, key: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,15 @@ def test_nothing_to_check_is_wrong_use(kb: Run, tmp_path: Path, name: str) -> No
     run = kb("lint", tmp_path / name)
     assert run.returncode == 2
     assert name.encode() in run.stderr
+
+
+def test_store_that_another_version_left_is_made_again(
+    kb: Run, copy: Path, tmp_path: Path
+) -> None:
+    assert kb("lint", copy, cache=tmp_path).returncode == 0
+    with closing(sqlite3.connect(tmp_path / "lint" / "index.sqlite")) as connection:
+        connection.execute("UPDATE meta SET value = 1 WHERE key = 'schema'")
+        connection.execute("DROP TABLE tags")
+        connection.commit()
+    run = kb("lint", copy, cache=tmp_path)
+    assert (run.returncode, run.stdout) == (0, b""), run.stderr.decode()

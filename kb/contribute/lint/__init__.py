@@ -30,10 +30,10 @@ def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
     known = {file.path.stem: file for file in library.files()}
     chosen = list(_chosen(paths)) if paths else list(known.values())
     problems = list(_duplicates(chosen))
-    context, _ = _read_all(
-        file for key, file in known.items() if key not in {file.path.stem for file in chosen}
-    )
-    files, shape = _read_all(chosen)
+    replaced = {file.path.stem for file in chosen}
+    others = (file for key, file in known.items() if key not in replaced)
+    context, _ = _read_all(others, chosen=False)
+    files, shape = _read_all(chosen, chosen=True)
     problems += shape
     names = {file.name for file in files}
     for rule in ALL_RULES:
@@ -57,7 +57,9 @@ def _chosen(paths: Iterable[Path]) -> Iterable[IncidentFile]:
             raise LibraryError(f"{path} does not exist")
 
 
-def _read_all(files: Iterable[IncidentFile]) -> tuple[list[CheckedFile], list[Problem]]:
+def _read_all(
+    files: Iterable[IncidentFile], *, chosen: bool
+) -> tuple[list[CheckedFile], list[Problem]]:
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
     for file in files:
@@ -67,7 +69,7 @@ def _read_all(files: Iterable[IncidentFile]) -> tuple[list[CheckedFile], list[Pr
             problems.extend(error.problems)
         else:
             text = file.path.read_text(encoding="utf-8")
-            checked.append(CheckedFile(file.name, tuple(text.split("\n")), incident))
+            checked.append(CheckedFile(file.name, tuple(text.split("\n")), incident, chosen))
     return checked, problems
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from index.encoder import load_encoder, model_name
+from index.encoder import Encoder, load_encoder, model_name
+from index.errors import StoreDamaged, StoreError
+from index.snapshot import Snapshot
 from index.store import Store
 from kb.contribute.lint.rule import CheckedFile, Rule
 from kb.diagnosis import Diagnosis, diagnose
@@ -29,18 +31,10 @@ class StolenEvidence(Rule):
     help = "add the telling lines or a signature, or make the thief's signatures weak"
 
     def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
-        store = Store(cache_directory() / "lint")
         encoder = load_encoder()
-        documents = {
-            file.incident.id: to_document(file.incident, "\n".join(file.lines).encode())
-            for file in files
-        }
-        with store.locked():
-            store.update([*documents.values()], lambda: encoder, model_name(), "")
-            snapshot = store.open()
-        with Knowledge(snapshot, lambda: encoder) as knowledge:
+        with Knowledge(_index(files, encoder), lambda: encoder) as knowledge:
             for file in files:
-                for block in file.incident.body.evidence:
+                for block in file.incident.body.evidence if file.chosen else ():
                     diagnosis = diagnose(Log.from_text(block), knowledge)
                     if thief := _thief(file, diagnosis):
                         first = block.lstrip("\n").split("\n")[0]
@@ -48,6 +42,29 @@ class StolenEvidence(Rule):
 
 
 STOLEN_EVIDENCE = StolenEvidence()
+
+
+def _index(files: Sequence[CheckedFile], encoder: Encoder) -> Snapshot:
+    """Index the files in a store of the linter's own, which only saves time: one that cannot be
+    used is made again, or kept in memory."""
+    documents = {
+        file.incident.id: to_document(file.incident, "\n".join(file.lines).encode())
+        for file in files
+    }
+
+    def fill(store: Store) -> Snapshot:
+        with store.locked():
+            store.update([*documents.values()], lambda: encoder, model_name(), "")
+            return store.open()
+
+    store = Store(cache_directory() / "lint")
+    try:
+        return fill(store)
+    except StoreDamaged:
+        store.clear()
+        return fill(store)
+    except StoreError:
+        return fill(Store(None))
 
 
 def _thief(file: CheckedFile, diagnosis: Diagnosis) -> str | None:

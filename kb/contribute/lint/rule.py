@@ -17,6 +17,8 @@ class CheckedFile(msgspec.Struct, frozen=True):
     name: str
     lines: tuple[str, ...]
     incident: Incident
+    chosen: bool
+    """Whether the user asked about this file; the others are there to compare with."""
 
     def line_of(self, text: str) -> int:
         """Number of the first line that holds the text, from 1; 1 when none does."""
