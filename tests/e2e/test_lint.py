@@ -97,9 +97,7 @@ def test_nothing_to_check_is_wrong_use(kb: Run, tmp_path: Path, name: str) -> No
     assert name.encode() in run.stderr
 
 
-def test_store_that_another_version_left_is_made_again(
-    kb: Run, copy: Path, tmp_path: Path
-) -> None:
+def test_store_that_another_version_left_is_made_again(kb: Run, copy: Path, tmp_path: Path) -> None:
     assert kb("lint", copy, cache=tmp_path).returncode == 0
     with closing(sqlite3.connect(tmp_path / "lint" / "index.sqlite")) as connection:
         connection.execute("UPDATE meta SET value = 1 WHERE key = 'schema'")
