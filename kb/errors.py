@@ -2,10 +2,11 @@
 Errors raised on purpose. Each message is one sentence for the user that says what to do.
 
 * KbError
-  x IncidentError   one incident file is wrong; carries its problems (path, line, rule code, help)
-  x LibraryError    a directory of incidents cannot be used
-  x LogError        input that cannot be read; carries the path
-  x SettingsError   the configuration file or an environment variable is wrong
+  x EvaluationError   a file of labelled reports cannot be used, or what draws it is missing
+  x IncidentError     one incident file is wrong; carries its problems (path, line, rule code, help)
+  x LibraryError      a directory of incidents cannot be used
+  x LogError          input that cannot be read; carries the path
+  x SettingsError     the configuration file or an environment variable is wrong
 
 The errors of the package `index` are in `index.errors`.
 """
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 class KbError(Exception):
     """The base of all errors that `kb` raises on purpose."""
+
+
+class EvaluationError(KbError):
+    """A file of labelled reports cannot be used, or what draws the result is missing."""
 
 
 class IncidentError(KbError):

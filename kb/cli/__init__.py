@@ -18,6 +18,7 @@ COMMANDS = {
     "list": "all incidents",
     "index": "build or update the index",
     "lint": "check incident files",
+    "eval": "measure how surely the right incident is found",
     "doctor": "check the installation",
     "completion": "print the shell completion script",
 }

@@ -1,0 +1,50 @@
+"""Labelled reports: JSON lines, described in benchmarks/reports/README.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from kb.errors import EvaluationError
+
+AMBIGUOUS = "ambiguous"
+"""The kind of a report that has no right answer: it is asked, and counts nowhere."""
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One report and its label. Further keys of the line are not read."""
+
+    text: str
+    """What is pasted."""
+    relevant: tuple[str, ...]
+    """Ids of the right incidents; empty where nothing known fits."""
+    kind: str
+    """`log`, `mixed`, `prose`, `healthy` or `ambiguous`."""
+    id: str = ""
+    lang: str = "en"
+    fix_must_match: str | None = None
+    """A regular expression that the fix of a right answer contains, whatever its id."""
+
+
+def read_cases(path: Path) -> list[Case]:
+    """Read a file of labelled reports.
+
+    Raises:
+        EvaluationError: the file cannot be read, or a line is not such an object.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise EvaluationError(f"cannot read {path}: {error}") from error
+    cases = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                case = msgspec.json.decode(line, type=Case)
+            except msgspec.MsgspecError as error:
+                raise EvaluationError(
+                    f"{path}:{number} is not a labelled report: {error}"
+                ) from error
+            cases.append(msgspec.structs.replace(case, id=case.id or f"{path.name}:{number}"))
+    return cases

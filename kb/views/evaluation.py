@@ -1,0 +1,100 @@
+"""The terminal view of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kb.evaluate.measure import Miss, Ranking, Report
+
+_LONGEST_QUOTE = 90
+
+
+def render(report: Report) -> RenderableType:
+    """Return tables of rates, then the misses."""
+    return Group(*_parts(report))
+
+
+def _parts(report: Report) -> Iterator[RenderableType]:
+    groups = {"all": report.overall, **report.by_kind, **report.by_language}
+    yield _rankings("answerable reports", groups)
+    yield _rankings("by system", report.by_system)
+    yield _negatives(report)
+    if report.remedy.reports:
+        remedy = report.remedy
+        yield Text(
+            f"remedy at 1 {remedy.at_1:.3f}, in the top 3 {remedy.at_3:.3f} of {remedy.reports}"
+            f" reports that name one; held by {remedy.held_by_matches:.3f} of the matches\n"
+        )
+    yield _reliability(report)
+    yield _coverage(report)
+    yield from _misses("Misses", report.misses)
+    yield from _misses("Answered, though nothing known fits", report.false_matches)
+
+
+def _rankings(title: str, groups: Mapping[str, Ranking]) -> Table:
+    table = _table(title, "reports", "at 1", "at 3", "at 5", "MRR", "answered", "wrong")
+    for name, rates in groups.items():
+        shares = (rates.recall_at_1, rates.recall_at_3, rates.recall_at_5, rates.mrr)
+        table.add_row(
+            name,
+            str(rates.reports),
+            *(f"{share:.3f}" for share in (*shares, rates.answered, rates.wrong)),
+        )
+    return table
+
+
+def _negatives(report: Report) -> Table:
+    table = _table("reports that nothing known fits", "reports", "false matches", "rate")
+    for name, rates in {"all": report.negatives, **report.negatives_by_kind}.items():
+        table.add_row(name, str(rates.reports), str(rates.false_matches), f"{rates.rate:.3f}")
+    return table
+
+
+def _reliability(report: Report) -> Table:
+    title = f"calibration error {report.calibration_error:.3f}; confidence of first matches"
+    table = _table(title, "answers", "said", "right")
+    for one in report.reliability:
+        table.add_row(
+            f"{one.low:.1f} to {one.high:.1f}",
+            str(one.answers),
+            f"{one.said:.3f}",
+            f"{one.right:.3f}",
+        )
+    return table
+
+
+def _coverage(report: Report) -> Table:
+    """The curve at the bars that a reader thinks in."""
+    title = f"answering from a confidence on; separation {report.separation:.3f}"
+    table = _table(title, "coverage", "precision")
+    for bar in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
+        point = next((one for one in report.coverage if one.confidence >= bar), None)
+        if point:
+            table.add_row(f"{bar:.1f}", f"{point.coverage:.3f}", f"{point.precision:.3f}")
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(title, min_width=24)
+    for column in columns:
+        table.add_column(column, justify="right")
+    table.caption = " "
+    return table
+
+
+def _misses(title: str, misses: tuple[Miss, ...]) -> Iterator[Text]:
+    if not misses:
+        return
+    yield Text(f"{title} ({len(misses)})", "bold")
+    for miss in misses:
+        place = f"at {miss.position}" if miss.position else "not shown"
+        wanted = f"{' or '.join(miss.relevant)} {place}" if miss.relevant else "nothing wanted"
+        won = f"{miss.winner} {miss.confidence:.2f}" if miss.winner else "no incident"
+        yield Text(f"{miss.id} ({miss.kind}, {miss.lang}): {wanted}; {miss.verdict}: {won}")
+        for line in miss.why:
+            yield Text(f"    {line[:_LONGEST_QUOTE]}", "dim")
