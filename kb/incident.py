@@ -13,7 +13,11 @@ import msgspec
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=400, pattern=r"^[^\n]*$")]
-Identifier = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=100)]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=100)]
+Identifier = Annotated[
+    str, msgspec.Meta(pattern=r"^[a-zA-Z0-9]+([.-][a-zA-Z0-9]+)*$", max_length=100)
+]
+"""Kebab-case; a name that the program writes in mixed case (`ncclUniqueId`) may keep it."""
 
 
 class Kind(StrEnum):
@@ -94,7 +98,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     title: Line
     kind: Kind
     caution: Line | None = None
-    systems: Annotated[tuple[Identifier, ...], msgspec.Meta(min_length=1)]
+    systems: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1)]
     environment: Environment
     signatures: tuple[Signature, ...] = ()
     fixed_in: Line | None = None
