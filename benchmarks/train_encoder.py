@@ -5,8 +5,8 @@ together (its title, symptom, cause, other wordings in both languages, pieces of
 text of a record that it is told from does not, nor does known noise. Loss: multiple negatives
 ranking (Henderson et al., *Efficient Natural Language Response Suggestion for Smart Reply*, 2017).
 Log lines are masked as a query's are, and lose words and lines at random, so that no wording is
-learnt by heart. `--without N/M` leaves every M-th record out, to prove that what is learnt holds
-for incidents that were not seen.
+learnt by heart. `--without N/M` leaves a part of the records out, to prove that what is learnt
+holds for incidents that were not seen.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import argparse
 import random
 import re
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -45,14 +46,18 @@ def main() -> None:
     """Train and save the model where sentence-transformers finds it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_encoder")
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--without", metavar="N/M", help="leave every M-th record out, from N on")
+    parser.add_argument("--without", metavar="N/M", help="leave part N of M of the records out")
     options = parser.parse_args()
     records, _problems = Library().load()
     if options.without:
-        first, step = map(int, options.without.split("/"))
-        left_out = {record.id for record in records[first::step]}
-        records = [record for record in records if record.id not in left_out]
+        records = [record for record in records if not is_part(record.id, options.without)]
     train(records).save(str(options.directory))
+
+
+def is_part(identifier: str, part: str) -> bool:
+    """Whether an incident belongs to part `N/M` of all; the same whatever the others are."""
+    number, parts = map(int, part.split("/"))
+    return zlib.crc32(identifier.encode()) % parts == number
 
 
 def train(records: Sequence[Incident]) -> SentenceTransformer:
