@@ -90,11 +90,34 @@ class DistinguishedFromItself(Rule):
         ]
 
 
+class OneSidedDistinction(Rule):
+    """Two look-alikes name each other: whichever comes first, the tool can ask what tells them
+    apart."""
+
+    code = "IDS404"
+    help = "add a question to `Distinguish` of the other record, for which yes speaks for it"
+
+    def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
+        told = {
+            file.incident.id: {item.other for item in file.incident.body.distinguish}
+            for file in files
+        }
+        for file in files:
+            for item in file.incident.body.distinguish:
+                if item.other in told and file.incident.id not in told[item.other]:
+                    yield self.problem(
+                        file,
+                        f"`{item.other}`:",
+                        f"`{item.other}` does not say how it is told from `{file.incident.id}`",
+                    )
+
+
 RULES: tuple[Rule, ...] = (
     PatternGivenTwice(),
     StrongPatternOfAnother(),
     UnknownIncident(),
     DistinguishedFromItself(),
+    OneSidedDistinction(),
 )
 
 
