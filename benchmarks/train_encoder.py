@@ -12,6 +12,8 @@ holds for incidents that were not seen.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import random
 import re
 import time
@@ -22,11 +24,12 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer, losses
 
-from index.export import find_source
+from index.export import TRAINING, find_source
 from kb.documents import masked_lines
 from kb.glossary import has_chinese, translate
 from kb.incident import Incident, Kind
 from kb.library import Library
+from kb.markdown.render import render
 
 EPOCHS = 2
 PAIRS_AN_EPOCH = 12
@@ -52,6 +55,22 @@ def main() -> None:
     if options.without:
         records = [record for record in records if not is_part(record.id, options.without)]
     train(records).save(str(options.directory))
+    told = {
+        "command": "make encoder",
+        "records": len(records),
+        "records_sha256": _digest(records),
+        "epochs": EPOCHS,
+        "pairs_an_epoch": PAIRS_AN_EPOCH,
+        "batch": BATCH,
+        "rate": RATE,
+        "seed": SEED,
+    }
+    (options.directory / TRAINING).write_text(json.dumps(told) + "\n", encoding="utf-8")
+
+
+def _digest(records: Sequence[Incident]) -> str:
+    """Names the state of the records that were learnt from."""
+    return hashlib.sha256("\0".join(map(render, records)).encode()).hexdigest()
 
 
 def is_part(identifier: str, part: str) -> bool:
