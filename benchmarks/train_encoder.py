@@ -39,6 +39,8 @@ RATE = 5e-5
 WARM_UP = 0.1
 LONGEST_TOKENS = 128
 DROPPED_WORDS = 0.12
+NOISY = 0.3
+"""Share of the log pieces that get lines of a follow-on error or known noise beside them."""
 SEED = 20
 
 Triple = tuple[str, str, str]
@@ -123,7 +125,12 @@ def _batches(records: Sequence[Incident], chance: random.Random) -> Iterator[lis
         chance.shuffle(order)
         for start in range(0, len(order) - BATCH + 1, BATCH):
             yield [
-                _triple(known[key], known[_rival(alike[key], noise, order, chance)], chance)
+                _triple(
+                    known[key],
+                    known[_rival(alike[key], noise, order, chance)],
+                    known[chance.choice(noise or order)],
+                    chance,
+                )
                 for key in order[start : start + BATCH]
             ]
 
@@ -136,17 +143,21 @@ def _rival(
     return chance.choice(noise or order)
 
 
-def _triple(record: Incident, rival: Incident, chance: random.Random) -> Triple:
-    asked = _asked(record, chance)
+def _triple(record: Incident, rival: Incident, noise: Incident, chance: random.Random) -> Triple:
+    asked = _asked(record, noise, chance)
     return asked, _told(record, asked, chance), _told(rival, asked, chance)
 
 
-def _asked(record: Incident, chance: random.Random) -> str:
-    """A text as a user would bring it."""
+def _asked(record: Incident, noise: Incident, chance: random.Random) -> str:
+    """A text as a user would bring it; a log often has lines in it that mean nothing."""
     body, aliases = record.body, record.header.aliases
     kind = chance.random()
     if kind < 0.45 or not aliases:
-        return _piece(chance.choice(body.evidence), chance)
+        pieces = [_piece(chance.choice(body.evidence), chance)]
+        if chance.random() < NOISY:
+            pieces.append(_piece(chance.choice(noise.body.evidence), chance))
+            chance.shuffle(pieces)
+        return "\n".join(pieces)
     if kind < 0.8:
         alias = chance.choice(aliases)
         return translate(alias) if chance.random() < 0.8 else alias
