@@ -307,9 +307,9 @@ def export(directory: Path, trained: Path | None = None) -> dict[str, Any]:
         scratch = Path(name)
         for kind, least in ((FloatGraph, LEAST_FLOAT_COSINE), (Int8Graph, LEAST_INT8_COSINE)):
             onnx.save(build(kind(weights)), scratch / GRAPH)
-            _write_texts(scratch, source, agreement, trained)
+            _write_texts(scratch, agreement, trained)
             agreement[kind.numbers] = _compare(OnnxEncoder(scratch), expected, least)
-        provenance = _write_texts(scratch, source, agreement, trained)
+        provenance = _write_texts(scratch, agreement, trained)
         directory.mkdir(parents=True, exist_ok=True)
         for path in scratch.iterdir():
             shutil.copyfile(path, directory / path.name)
@@ -333,7 +333,7 @@ def _find_file(package: str, name: str) -> Path:
 
 
 def _write_texts(
-    directory: Path, source: Path, agreement: Mapping[str, Any], trained: Path | None
+    directory: Path, agreement: Mapping[str, Any], trained: Path | None
 ) -> dict[str, Any]:
     """Write what lies beside the graph; return the provenance."""
     shutil.copyfile(find_source().parent / TOKENIZER, directory / TOKENIZER)
