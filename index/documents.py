@@ -59,8 +59,6 @@ class Candidate(msgspec.Struct, frozen=True):
     """Weight of all the query's words that the document has (1 = one rare word)."""
     line_words: tuple[float, ...]
     """For each line of the query: weight of its words that the document has (1 = one rare word)."""
-    line_shares: tuple[float, ...]
-    """For each line of the query: the share of its words, so weighted, that the document has."""
     tags: float
     """Weight of the tags that query and document share (1 = a tag of this document alone)."""
     meaning: float

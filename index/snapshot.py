@@ -130,7 +130,6 @@ class _Search:
         words = lexical.words_of(self._connection, numbers)
         tags = self._tags(query.tags)
         total = sum(weights.values()) or 1.0
-        line_totals = [sum(weights[t] for t in tokens) or 1.0 for tokens in line_tokens]
         candidates = []
         for number in sorted(numbers):
             identifier, payload = self._connection.execute(
@@ -138,7 +137,6 @@ class _Search:
             ).fetchone()
             places, shares = hits.get(number, ((), ()))
             mass = sum(weights[token] for token in weights.keys() & words[number])
-            line_words = [sum(weights[t] for t in tokens & words[number]) for tokens in line_tokens]
             candidates.append(
                 Candidate(
                     id=identifier,
@@ -147,9 +145,8 @@ class _Search:
                     rarity=shares,
                     coverage=mass / total,
                     mass=mass,
-                    line_words=tuple(line_words),
-                    line_shares=tuple(
-                        found / total for found, total in zip(line_words, line_totals, strict=True)
+                    line_words=tuple(
+                        sum(weights[t] for t in tokens & words[number]) for tokens in line_tokens
                     ),
                     tags=tags.get(number, 0.0),
                     meaning=meaning.get(number, 0.0),
