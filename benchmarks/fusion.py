@@ -17,17 +17,16 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.model_selection import GroupKFold
 
-from kb.confidence import UNWRITTEN, Model, features
-from kb.diagnosis import find, is_calm, is_eligible
+from kb.confidence import AGAINST, UNWRITTEN, Model, features
+from kb.diagnosis import find, is_calm
 from kb.evaluate import Case, read_cases
 from kb.evaluate.cases import AMBIGUOUS
 from kb.evidence import collect
+from kb.incident import Kind
 from kb.knowledge import Knowledge
 from kb.log import Log
 
 NAMES = tuple(name for name in Model.__struct_fields__ if name not in ("command", "bias"))
-AGAINST = ("unsigned", "conflict")
-"""Signs that speak against a candidate: their weights are not positive, all others not negative."""
 SHRINKAGE = 0.1
 AT_LEAST = {"strong": 6.0, "codes": 2.0}
 """A strong signature is by definition enough to name its incident, also where little else fits;
@@ -74,8 +73,8 @@ def _sample(case: Case, knowledge: Knowledge) -> Sample:
     evidence = collect(Log.from_text(case.text), knowledge.signatures, knowledge.markers)
     everything = find(evidence, knowledge)
     calm = is_calm(everything, evidence)
-    found = [item for item in everything if is_eligible(item, evidence, calm)]
-    rows = np.array([features(item.signs) for item in found], dtype=np.float64)
+    found = [item for item in everything if item.kind is Kind.INCIDENT]
+    rows = np.array([features(item.signs(calm)) for item in found], dtype=np.float64)
     right = np.array([float(item.candidate.id in case.relevant) for item in found])
     group = zlib.crc32(min(case.relevant, default=case.text).encode())
     return Sample(case, rows.reshape(len(found), len(NAMES)), right, group)

@@ -41,15 +41,23 @@ class Signs(msgspec.Struct, frozen=True):
     unsigned: float = 0.0
     """1 when a program's output holds none of the signatures that the record declares. Who asks in
     words quotes no signature, so there it is 0."""
+    calm: float = 0.0
+    """1 when no line of a log shows a failure: many a hang prints none, but most such logs are
+    healthy."""
+    calm_progress: float = 0.0
+    """1 when, besides, what the program was started for goes on to the end of the log."""
     codes: float = 0.0
     """1 when the log states an exact code that the record's evidence states as well."""
     conflict: float = 0.0
     """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
 
 
+AGAINST = frozenset({"unsigned", "calm", "calm_progress", "conflict"})
+"""The signs that speak against a candidate."""
+
+
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Coefficients of the score. All weights are at least 0, but for those of `unsigned` and
-    `conflict`, which speak against."""
+    """Coefficients of the score. All weights are at least 0, but for those of `AGAINST`."""
 
     command: str
     bias: float
@@ -61,6 +69,8 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meaning: float
     systems: float
     unsigned: float
+    calm: float
+    calm_progress: float
     codes: float
     conflict: float
 
@@ -69,8 +79,11 @@ ANSWER_AT = 0.50
 """From this confidence on an incident is shown as a match; below, as possible. At one half the
 incident is likelier than all others and "nothing known" together."""
 
-SHOW_AT = 0.12
-"""Below this confidence an incident is not shown."""
+SHOW_AT = 0.10
+"""Below this confidence of the first incident none is shown: nothing known fits."""
+
+SHOW_ALSO_AT = 0.02
+"""Below this confidence an incident is not shown behind the first one."""
 
 UNWRITTEN = 0.05
 """Odds, for each fitting record, of a cause without a record that prints the same. Chosen so that
@@ -79,7 +92,7 @@ answers that fit perfectly are said as surely as they are right on reports held 
 _MOST_STRONG = 2.0
 _MOST_WEAK = 3.0
 _MOST_MASS = 30.0
-_MOST_LINE = 4.0
+_MOST_LINE = 8.0
 _MOST_SYSTEMS = 2.0
 _FOREIGN_MEANING = 0.30
 _FOREIGN_COVERAGE = 0.15
@@ -105,6 +118,8 @@ def features(signs: Signs) -> tuple[float, ...]:
         max(0.0, signs.meaning - _FOREIGN_MEANING) / (1 - _FOREIGN_MEANING),
         min(signs.systems, _MOST_SYSTEMS) / _MOST_SYSTEMS,
         signs.unsigned,
+        signs.calm,
+        signs.calm_progress,
         signs.codes,
         signs.conflict,
     )
