@@ -32,7 +32,7 @@ from kb.library import Library
 from kb.markdown.render import render
 
 EPOCHS = 2
-PAIRS_AN_EPOCH = 12
+PAIRS_AN_EPOCH = 10
 """Drawn from each record."""
 BATCH = 32
 RATE = 5e-5
