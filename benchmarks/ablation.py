@@ -29,7 +29,7 @@ CHANNELS = {
     "signatures": ("strong", "weak", "unsigned"),
     "words": ("coverage", "mass", "line"),
     "meaning": ("meaning",),
-    "facts": ("systems", "calm", "calm_progress", "codes", "conflict"),
+    "facts": ("systems", "size", "calm", "calm_progress", "codes", "conflict"),
 }
 ANSWERED = 0.8
 """False matches are compared where so many answerable reports are answered."""

@@ -4,11 +4,14 @@ Prints kb/confidence.toml; on stderr, how surely reports of incidents are answer
 out of the fit.
 """
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.fusion import NAMES, Answer, fit, held_out, read_samples
+import msgspec
+
+from benchmarks.fusion import Answer, calibrate, held_out, read_samples
 from kb.confidence import ANSWER_AT
 from kb.knowledge import Knowledge
 from kb.settings import load_settings
@@ -20,21 +23,23 @@ def main(paths: Sequence[str]) -> None:
     """Fit on all, report on what was held out."""
     with Knowledge.open(load_settings()) as knowledge:
         samples = read_samples(map(Path, paths), knowledge)
-    _report(held_out(samples))
-    weights = fit(samples)
-    print(f'command = "python -m benchmarks.fit_confidence {" ".join(paths)}"')
-    print(f"bias = {weights.bias:.3f}")
-    for name, weight in zip(NAMES, weights.values, strict=True):
-        print(f"{name} = {weight:.3f}")
+    _report(held_out(samples, calibrated=True))
+    command = f"python -m benchmarks.fit_confidence {' '.join(paths)}"
+    model = msgspec.structs.replace(calibrate(samples), command=command)
+    for name, value in msgspec.structs.asdict(model).items():
+        print(f"{name} = {json.dumps(value)}")
 
 
 def _report(answers: Sequence[Answer]) -> None:
     wanted = [answer for answer in answers if answer.case.relevant]
     others = [answer for answer in answers if not answer.case.relevant]
     first = sum(answer.position == 1 for answer in wanted) / len(wanted)
-    answered = sum(answer.confidence >= ANSWER_AT for answer in wanted) / len(wanted)
-    false = sum(answer.confidence >= ANSWER_AT for answer in others) / max(len(others), 1)
-    _say(f"held out: recall at 1 {first:.3f}, answered {answered:.3f}, false matches {false:.3f}")
+    _say(f"held out: {len(wanted)} reports, {len(others)} others; recall at 1 {first:.3f}")
+    for bar in (0.5, 0.6, ANSWER_AT, 0.8, 0.9):
+        answered = sum(one.confidence >= bar for one in wanted) / len(wanted)
+        wrong = sum(one.confidence >= bar and one.position > 1 for one in wanted) / len(wanted)
+        false = sum(one.confidence >= bar for one in others) / max(len(others), 1)
+        _say(f"bar {bar}: answered {answered:.3f}, wrong {wrong:.3f}, false {false:.3f}")
     apart = 0.0
     for number in range(BINS):
         inside = [one for one in answers if min(int(one.confidence * BINS), BINS - 1) == number]

@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from kb.confidence import AGAINST, UNWRITTEN, Model, features
+from kb.confidence import AGAINST, Model, Signs, confidences, features
 from kb.diagnosis import find, is_calm
 from kb.evaluate import Case, read_cases
 from kb.evaluate.cases import AMBIGUOUS
@@ -26,29 +27,26 @@ from kb.incident import Kind
 from kb.knowledge import Knowledge
 from kb.log import Log
 
-NAMES = tuple(name for name in Model.__struct_fields__ if name not in ("command", "bias"))
+NAMES = Signs.__struct_fields__
 SHRINKAGE = 0.1
-AT_LEAST = {"strong": 6.0, "codes": 2.0}
+AT_LEAST = {"strong": 4.0, "codes": 2.0}
 """A strong signature is by definition enough to name its incident, also where little else fits;
 and who types nothing but an exact code means it."""
 FOLDS = 5
+NO_PENALTY = 1e6
 
 Vector = NDArray[np.float64]
 
 
-class Weights(msgspec.Struct, frozen=True):
-    """Coefficients in the order of `NAMES`."""
-
-    bias: float
-    values: tuple[float, ...]
-
-
 class Sample(msgspec.Struct, frozen=True):
-    """One report: features (candidates, names), 1 for the right candidates, and its group."""
+    """One report with its candidates."""
 
     case: Case
+    signs: tuple[Signs, ...]
     rows: Vector
+    """Features (candidates, names)."""
     right: Vector
+    """1 for the right candidates."""
     group: int
     """Of its incident; reports of one incident stay together."""
 
@@ -74,19 +72,34 @@ def _sample(case: Case, knowledge: Knowledge) -> Sample:
     everything = find(evidence, knowledge)
     calm = is_calm(everything, evidence)
     found = [item for item in everything if item.kind is Kind.INCIDENT]
-    rows = np.array([features(item.signs(calm)) for item in found], dtype=np.float64)
+    signs = tuple(item.signs(calm) for item in found)
+    rows = np.array([features(one) for one in signs], dtype=np.float64)
     right = np.array([float(item.candidate.id in case.relevant) for item in found])
     group = zlib.crc32(min(case.relevant, default=case.text).encode())
-    return Sample(case, rows.reshape(len(found), len(NAMES)), right, group)
+    return Sample(case, signs, rows.reshape(len(found), len(NAMES)), right, group)
 
 
-def fit(samples: Sequence[Sample], used: Sequence[str] = NAMES) -> Weights:
-    """Return the weights of the greatest likelihood; names that are not `used` get 0."""
+def fit(samples: Sequence[Sample], used: Sequence[str] = NAMES) -> Model:
+    """Return the weights of the greatest likelihood, not calibrated; names that are not `used`
+    get 0."""
     kept = [sample for sample in samples if len(sample.rows)]
     bounds = [(None, None), *(_bounds(name, used) for name in NAMES)]
     start = np.array([-4.0, *(min(max(1.0, low or -1.0), high or 1.0) for low, high in bounds[1:])])
     best = minimize(_loss, start, (kept,), "L-BFGS-B", jac=True, bounds=bounds, tol=1e-9)
-    return Weights(float(best.x[0]), tuple(map(float, best.x[1:])))
+    bias, *weights = (round(float(value), 3) for value in best.x)
+    return Model("", 1.0, 0.0, bias, **dict(zip(NAMES, weights, strict=True)))
+
+
+def calibrate(samples: Sequence[Sample]) -> Model:
+    """Fit, then set the confidence of the first candidate to how often it is right on reports of
+    incidents that were held out (Platt scaling)."""
+    answers = [answer for answer in held_out(samples) if answer.confidence]
+    sure = np.array([answer.confidence for answer in answers])
+    log_odds = np.log(sure / (1 - sure)).reshape(-1, 1)
+    right = [answer.position == 1 for answer in answers]
+    scaling = LogisticRegression(C=NO_PENALTY).fit(log_odds, right)
+    slope, offset = float(scaling.coef_[0, 0]), float(scaling.intercept_[0])
+    return msgspec.structs.replace(fit(samples), slope=round(slope, 3), offset=round(offset, 3))
 
 
 def _bounds(name: str, used: Sequence[str]) -> tuple[float | None, float | None]:
@@ -115,23 +128,25 @@ def _loss(values: Vector, samples: Sequence[Sample]) -> tuple[float, Vector]:
     return loss / len(samples), gradient / len(samples)
 
 
-def answer(sample: Sample, weights: Weights) -> Answer:
+def answer(sample: Sample, model: Model) -> Answer:
     """Return what the user would see."""
-    if not len(sample.rows):
+    sure = np.array(confidences(sample.signs, model))
+    if not sure.any():
         return Answer(sample.case, 0.0, float("inf"))
-    odds = np.exp(np.minimum(sample.rows @ np.array(weights.values) + weights.bias, 50.0))
-    order = np.argsort(-odds, kind="stable")
+    order = np.argsort(-sure, kind="stable")
     places = np.flatnonzero(sample.right[order])
     position = float(places[0]) + 1 if len(places) else float("inf")
-    sure = odds[order[0]] / (1.0 + (1.0 + UNWRITTEN) * odds.sum())
-    return Answer(sample.case, float(sure), position)
+    return Answer(sample.case, float(sure[order[0]]), position)
 
 
-def held_out(samples: Sequence[Sample], used: Sequence[str] = NAMES) -> list[Answer]:
+def held_out(
+    samples: Sequence[Sample], used: Sequence[str] = NAMES, *, calibrated: bool = False
+) -> list[Answer]:
     """Answer every report with weights fitted without any report of its incident."""
     answers: list[Answer] = []
     groups = [sample.group for sample in samples]
     for inside, outside in GroupKFold(FOLDS).split(groups, groups=groups):
-        weights = fit([samples[number] for number in inside], used)
-        answers += [answer(samples[number], weights) for number in outside]
+        chosen = [samples[number] for number in inside]
+        model = calibrate(chosen) if calibrated else fit(chosen, used)
+        answers += [answer(samples[number], model) for number in outside]
     return answers

@@ -81,13 +81,13 @@ def is_part(identifier: str, part: str) -> bool:
     return zlib.crc32(identifier.encode()) % parts == number
 
 
-def train(records: Sequence[Incident]) -> SentenceTransformer:
-    """Return the plain model after `EPOCHS` over the records."""
+def train(records: Sequence[Incident], epochs: int = EPOCHS) -> SentenceTransformer:
+    """Return the plain model, taught on the records."""
     torch.manual_seed(SEED)
     chance = random.Random(SEED)
     model = SentenceTransformer(str(find_source().parent), device="cpu")
     model.max_seq_length, longest = LONGEST_TOKENS, model.max_seq_length
-    batches = [batch for _ in range(EPOCHS) for batch in _batches(records, chance)]
+    batches = [batch for _ in range(epochs) for batch in _batches(records, chance)]
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, RATE, total_steps=len(batches), pct_start=WARM_UP, anneal_strategy="linear"

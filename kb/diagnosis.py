@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -199,6 +200,7 @@ class Found:
             line=max(words, default=0.0),
             meaning=self.candidate.meaning,
             systems=self.candidate.tags,
+            size=math.log1p(len(self._evidence.lines)) / 5,
             unsigned=float(
                 self._evidence.is_log
                 and not self._evidence.asked
