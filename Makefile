@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check lint test-models encoder bench clean
+.PHONY: demo test lint test-models encoder confidence quality bench clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/kb index
@@ -26,7 +26,15 @@ test-models: $(VENV)/.models
 	$(BIN)/python -m pytest tests/models
 
 encoder: $(VENV)/.models
-	$(BIN)/python -m index.export index/model
+	$(BIN)/python -m benchmarks.train_encoder build/encoder
+	$(BIN)/python -m index.export index/model --trained build/encoder
+
+confidence: $(VENV)/.models
+	$(BIN)/python -m benchmarks.fit_confidence benchmarks/reports/*.jsonl > kb/confidence.new
+	mv kb/confidence.new kb/confidence.toml
+
+quality: $(VENV)/.models
+	$(BIN)/python -m benchmarks.quality
 
 bench: $(VENV)/.models
 	$(BIN)/python -m benchmarks.speed

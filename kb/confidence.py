@@ -2,10 +2,11 @@
 
 Each candidate gets a score that is linear in what speaks for it. The candidates of one question
 then compete with each other and with "nothing known": `p = exp(s) / (1 + sum of all exp(s))`
-(a conditional logit with a null alternative: McFadden, 1974). So confidences add up to at most 1,
-two look-alikes that fit equally well share, and foreign text, for which nothing speaks, gets 0.
-However well a record fits, a cause that has no record yet may print the same lines; that keeps a
-share of its own, so no confidence reaches 1.
+(a conditional logit with a null alternative: McFadden, 1974). So probabilities add up to at most
+1, two look-alikes that fit equally well share, and foreign text, for which nothing speaks, gets 0.
+What the first one gets is then set to how often such an answer was right on reports of incidents
+held out of the fit (Platt scaling: Platt, 1999); the others share the rest. A cause that has no
+record yet may print what a known one prints, so no confidence reaches 1.
 
 The weights lie in confidence.toml, with the command that fitted them.
 """
@@ -38,20 +39,33 @@ class Signs(msgspec.Struct, frozen=True):
     """Cosine of the nearest passages. 0 to 1."""
     systems: float = 0.0
     """Systems that the log speaks of and the record is about, by rarity (1 = of this alone)."""
+    size: float = 0.0
+    """Distinct lines that were searched, as a logarithm: many lines share words with anything."""
     unsigned: float = 0.0
     """1 when a program's output holds none of the signatures that the record declares. Who asks in
     words quotes no signature, so there it is 0."""
+    calm: float = 0.0
+    """1 when no line of a log shows a failure: many a hang prints none, but most such logs are
+    healthy."""
+    calm_progress: float = 0.0
+    """1 when, besides, what the program was started for goes on to the end of the log."""
     codes: float = 0.0
     """1 when the log states an exact code that the record's evidence states as well."""
     conflict: float = 0.0
     """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
 
 
+AGAINST = frozenset({"size", "unsigned", "calm", "calm_progress", "conflict"})
+"""The signs that speak against a candidate."""
+
+
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Coefficients of the score. All weights are at least 0, but for those of `unsigned` and
-    `conflict`, which speak against."""
+    """Coefficients of the score. All weights are at least 0, but for those of `AGAINST`."""
 
     command: str
+    slope: float
+    offset: float
+    """Of the calibration, in log odds."""
     bias: float
     strong: float
     weak: float
@@ -60,30 +74,33 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     line: float
     meaning: float
     systems: float
+    size: float
     unsigned: float
+    calm: float
+    calm_progress: float
     codes: float
     conflict: float
 
 
-ANSWER_AT = 0.50
-"""From this confidence on an incident is shown as a match; below, as possible. At one half the
-incident is likelier than all others and "nothing known" together."""
+ANSWER_AT = 0.70
+"""From this confidence on an incident is shown as a match; below, as possible. See docs/quality.md
+for what another bar would cost."""
 
-SHOW_AT = 0.12
-"""Below this confidence an incident is not shown."""
+SHOW_AT = 0.10
+"""Below this confidence of the first incident none is shown: nothing known fits."""
 
-UNWRITTEN = 0.05
-"""Odds, for each fitting record, of a cause without a record that prints the same. Chosen so that
-answers that fit perfectly are said as surely as they are right on reports held out."""
+SHOW_ALSO_AT = 0.02
+"""Below this confidence an incident is not shown behind the first one."""
 
 _MOST_STRONG = 2.0
 _MOST_WEAK = 3.0
 _MOST_MASS = 30.0
-_MOST_LINE = 4.0
+_MOST_LINE = 8.0
 _MOST_SYSTEMS = 2.0
 _FOREIGN_MEANING = 0.30
 _FOREIGN_COVERAGE = 0.15
 _FEW_WORDS = 4.0
+_HIGHEST_SCORE = 20.0
 
 
 @cache
@@ -104,7 +121,10 @@ def features(signs: Signs) -> tuple[float, ...]:
         min(signs.line, _MOST_LINE) / _MOST_LINE,
         max(0.0, signs.meaning - _FOREIGN_MEANING) / (1 - _FOREIGN_MEANING),
         min(signs.systems, _MOST_SYSTEMS) / _MOST_SYSTEMS,
+        signs.size,
         signs.unsigned,
+        signs.calm,
+        signs.calm_progress,
         signs.codes,
         signs.conflict,
     )
@@ -120,8 +140,22 @@ def confidences(candidates: Sequence[Signs], model: Model | None = None) -> list
     """The probability of each candidate that it is the right answer. 0 to 1, sum at most 1."""
     chosen = model or load_model()
     odds = [_odds(signs, chosen) for signs in candidates]
-    total = 1.0 + (1.0 + UNWRITTEN) * sum(odds)
-    return [value / total for value in odds]
+    total = 1.0 + sum(odds)
+    shares = [value / total for value in odds]
+    best = max(shares, default=0.0)
+    if not best:
+        return shares
+    said = _calibrated(best, chosen)
+    rest = (1.0 - said) / (1.0 - best)
+    first = shares.index(best)
+    return [
+        said if place == first else min(share * rest, said) for place, share in enumerate(shares)
+    ]
+
+
+def _calibrated(best: float, model: Model) -> float:
+    log_odds = model.slope * math.log(best / (1.0 - best)) + model.offset
+    return 1.0 / (1.0 + math.exp(-log_odds))
 
 
 def _odds(signs: Signs, model: Model) -> float:
@@ -129,6 +163,10 @@ def _odds(signs: Signs, model: Model) -> float:
     strong, weak, coverage, meaning = values[0], values[1], values[2], values[5]
     if not (strong or weak or (coverage and meaning)):
         return 0.0
-    _command, bias, *weights = msgspec.structs.astuple(model)
-    score = bias + sum(w * v for w, v in zip(weights, values, strict=True))
-    return math.exp(min(score, 50.0))
+    score = model.bias + sum(w * v for w, v in zip(weights(model), values, strict=True))
+    return math.exp(min(score, _HIGHEST_SCORE))
+
+
+def weights(model: Model) -> tuple[float, ...]:
+    """The weights in the order of `features`."""
+    return tuple(getattr(model, name) for name in Signs.__struct_fields__)

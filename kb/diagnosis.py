@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -9,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from index.documents import Candidate, Query
-from kb.confidence import ANSWER_AT, SHOW_AT, Signs, confidences
+from kb.confidence import ANSWER_AT, SHOW_ALSO_AT, SHOW_AT, Signs, confidences
 from kb.documents import Entry, from_payload
 from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, collect, fact_words
 from kb.evidence.markers import Grade
@@ -93,7 +94,6 @@ _PASSAGE_CHARACTERS = 900
 _WHY_LINES = 4
 _TELLING_WORDS = 1.2
 _CLOSE = 0.5
-_SILENT_HANG = 0.9
 
 
 def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnosis:
@@ -106,7 +106,7 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
     evidence = collect(log, knowledge.signatures, knowledge.markers)
     found = find(evidence, knowledge)
     calm = is_calm(found, evidence)
-    matches = _matches([item for item in found if is_eligible(item, evidence, calm)])
+    matches = _matches([item for item in found if item.kind is Kind.INCIDENT], calm)
     notes = tuple(
         Note(item.entry.incident, item.why)
         for item in found
@@ -189,9 +189,8 @@ class Found:
             if signatures[place].strength is strength
         )
 
-    @property
-    def signs(self) -> Signs:
-        """What the confidence is made from."""
+    def signs(self, calm: bool) -> Signs:
+        """What the confidence is made from; `calm` as `is_calm` says."""
         words = self.candidate.line_words
         return Signs(
             strong=self.strong,
@@ -201,12 +200,15 @@ class Found:
             line=max(words, default=0.0),
             meaning=self.candidate.meaning,
             systems=self.candidate.tags,
+            size=math.log1p(len(self._evidence.lines)) / 5,
             unsigned=float(
                 self._evidence.is_log
                 and not self._evidence.asked
                 and bool(self.entry.incident.header.signatures)
                 and not self.hits
             ),
+            calm=float(calm),
+            calm_progress=float(calm and self._evidence.progressing),
             codes=float(_share_code(self._evidence.facts, self.entry.facts)),
             conflict=float(_differ_in_codes(self._evidence.facts, self.entry.facts)),
         )
@@ -267,25 +269,18 @@ def is_calm(found: Sequence[Found], evidence: Evidence) -> bool:
     )
 
 
-def is_eligible(item: Found, evidence: Evidence, calm: bool) -> bool:
-    """Whether a record may be an answer at all. A log without any sign of failure is healthy,
-    unless a strong signature says otherwise, or it shows no progress and a weak one knows the
-    place: many a hang prints no error."""
-    if item.kind is not Kind.INCIDENT:
-        return False
-    return not calm or item.strong > 0 or (item.weak >= _SILENT_HANG and not evidence.progressing)
-
-
-def _matches(eligible: Sequence[Found]) -> list[Match]:
+def _matches(incidents: Sequence[Found], calm: bool) -> list[Match]:
     """Score and sort."""
-    sure = confidences([item.signs for item in eligible])
+    sure = confidences([item.signs(calm) for item in incidents])
     ranked = sorted(
-        zip(sure, eligible, strict=True), key=lambda pair: (-pair[0], pair[1].candidate.id)
+        zip(sure, incidents, strict=True), key=lambda pair: (-pair[0], pair[1].candidate.id)
     )
+    if not ranked or ranked[0][0] < SHOW_AT:
+        return []
     return [
         Match(item.entry.incident, round(confidence, 4), item.why)
         for confidence, item in ranked
-        if confidence >= SHOW_AT
+        if confidence >= SHOW_ALSO_AT
     ]
 
 

@@ -15,7 +15,7 @@ from kb.incident import Incident
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
-_FORM = 1
+_FORM = 2
 """Raise it when this module makes other documents of the same file."""
 
 _PASSAGE_CHARACTERS = 600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,11 @@ from kb.evaluate.measure import Report
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+KINDS = ("svg", "png")
 _SIZE_INCHES = (5.0, 4.0)
-_SAME_FILE_EACH_TIME = {"Date": None}
 
 
-def plot(report: Report, directory: Path) -> list[Path]:
+def plot(report: Report, directory: Path, kinds: Sequence[str] = KINDS) -> list[Path]:
     """Draw the reliability diagram and precision against coverage; return the files written.
 
     Raises:
@@ -36,9 +37,10 @@ def plot(report: Report, directory: Path) -> list[Path]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, figure in (("reliability", reliability), ("coverage", coverage)):
-            for kind, metadata in (("svg", _SAME_FILE_EACH_TIME), ("png", None)):
+            for kind in kinds:
                 written.append(directory / f"{name}.{kind}")
-                figure.savefig(written[-1], metadata=metadata, bbox_inches="tight")
+                undated = {"Date": None} if kind == "svg" else None
+                figure.savefig(written[-1], metadata=undated, bbox_inches="tight")
     except OSError as error:
         raise EvaluationError(f"cannot write to {directory}: {error.strerror}") from error
     return written

@@ -74,6 +74,13 @@ def test_wrong_file_is_reported_with_rule_place_and_help(
     assert "= help: " in report
 
 
+def test_distinction_without_its_counterpart_is_reported(kb: Run, copy: Path) -> None:
+    link = "- `xid79-gpu-fallen-off-bus`: Does it hang without a message?"
+    copy.write_text(copy.read_text().replace("## Distinguish\n", f"## Distinguish\n\n{link}", 1))
+    report = kb("lint", copy).stdout.decode()
+    assert "error[IDS404]: `xid79-gpu-fallen-off-bus` does not say how it is told" in report
+
+
 def test_thief_is_named(kb: Run, copy: Path) -> None:
     theirs = next(Path("incidents").glob("*/xid79-gpu-fallen-off-bus.md")).read_text()
     evidence = theirs.split("## Evidence\n\n")[1].split("```\n")[0] + "```\n\n"

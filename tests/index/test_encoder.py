@@ -82,7 +82,7 @@ def test_the_name_comes_from_the_hash_of_the_shipped_graph(encoder):
 
     for name, digest in files.items():
         assert hashlib.sha256((MODEL_DIR / name).read_bytes()).hexdigest() == digest
-    assert encoder.name == model_name() == f"all-MiniLM-L6-v2-int8-{files[GRAPH][:12]}"
+    assert encoder.name == model_name() == f"all-MiniLM-L6-v2-trained-int8-{files[GRAPH][:12]}"
     assert model_name("other") not in (model_name(), model_name("another"))
 
 

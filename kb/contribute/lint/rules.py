@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from index.documents import Pattern
 from index.signatures import Scanner
 from kb.contribute.lint.rule import CheckedFile, Rule
-from kb.incident import Signature, Strength
+from kb.incident import Kind, Signature, Strength
 from kb.markdown import as_written
 from kb.problem import Problem
 
@@ -34,7 +34,7 @@ class StrongPatternOfAnother(Rule):
     """A strong signature names its incident, so it must not fire on another record's evidence.
 
     Where two records really share the line, the signature is weak in both, and `Distinguish` says
-    how to tell them apart.
+    how to tell them apart. Follow-on errors and noise stand in anybody's log.
     """
 
     code = "SIG203"
@@ -44,6 +44,7 @@ class StrongPatternOfAnother(Rule):
         strong = [
             (file, signature)
             for file in files
+            if file.incident.kind is Kind.INCIDENT
             for signature in file.incident.header.signatures
             if signature.strength is Strength.STRONG
         ]
@@ -90,11 +91,34 @@ class DistinguishedFromItself(Rule):
         ]
 
 
+class OneSidedDistinction(Rule):
+    """Two look-alikes name each other: whichever comes first, the tool can ask what tells them
+    apart."""
+
+    code = "IDS404"
+    help = "add a question to `Distinguish` of the other record, for which yes speaks for it"
+
+    def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
+        told = {
+            file.incident.id: {item.other for item in file.incident.body.distinguish}
+            for file in files
+        }
+        for file in files:
+            for item in file.incident.body.distinguish:
+                if item.other in told and file.incident.id not in told[item.other]:
+                    yield self.problem(
+                        file,
+                        f"`{item.other}`:",
+                        f"`{item.other}` does not say how it is told from `{file.incident.id}`",
+                    )
+
+
 RULES: tuple[Rule, ...] = (
     PatternGivenTwice(),
     StrongPatternOfAnother(),
     UnknownIncident(),
     DistinguishedFromItself(),
+    OneSidedDistinction(),
 )
 
 

@@ -1,0 +1,97 @@
+"""Write the figures of docs/quality.md: `make quality`, with [models] and [plots].
+
+Asks the repository's own reports and, where it lies beside the checkout, the development set;
+runs the ablation; writes docs/quality.json, which CI compares with, the curves, and the tables.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.ablation import table, to_markdown
+from kb.evaluate import Report, measure, read_cases, run
+from kb.evaluate.measure import Ranking
+from kb.evaluate.plots import plot
+from kb.knowledge import Knowledge
+from kb.library import Library
+from kb.settings import load_settings
+
+OWN = tuple(sorted(Path("benchmarks/reports").glob("*.jsonl")))
+DEVELOPMENT = tuple(sorted(Path("../shared/eval").glob("*.jsonl")))
+PAGE = Path("docs/quality.md")
+RECORDED = Path("docs/quality.json")
+PLOTS = Path("docs/quality")
+
+
+def evaluate(paths: Sequence[Path]) -> Report:
+    """Ask all reports of some files."""
+    records, _problems = Library().load()
+    systems = {record.id: record.header.systems[0] for record in records}
+    cases = [case for path in paths for case in read_cases(path)]
+    with Knowledge.open(load_settings()) as knowledge:
+        return measure(list(run(cases, knowledge, systems.keys())), systems)
+
+
+def guarded(report: Report) -> dict[str, float]:
+    """The figures that must not get worse, with the numbers of reports behind them."""
+    return {
+        "reports": report.overall.reports,
+        "recall_at_1": report.overall.recall_at_1,
+        "recall_at_3": report.overall.recall_at_3,
+        "negatives": report.negatives.reports,
+        "false_matches": report.negatives.rate,
+        "calibration_error": report.calibration_error,
+    }
+
+
+def main() -> None:
+    """Measure, then rewrite the generated parts of the page."""
+    reports = {"own": evaluate(OWN)}
+    if DEVELOPMENT:
+        reports["development"] = evaluate(DEVELOPMENT)
+    recorded = {name: guarded(report) for name, report in reports.items()}
+    RECORDED.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+    for name, report in reports.items():
+        plot(report, PLOTS / name, kinds=("svg",))
+    parts = {f"figures {name}": _figures(report) for name, report in reports.items()}
+    parts["ablation"] = to_markdown(list(table(OWN)))
+    parts["machine"] = f"Python {platform.python_version()}, {platform.machine()}, 2 cores\n"
+    _fill(PAGE, parts)
+
+
+def _figures(report: Report) -> str:
+    groups = {"all": report.overall, **report.by_kind, **report.by_language}
+    negatives = report.negatives
+    return (
+        "| reports | number | at 1 | at 3 | at 5 | MRR | answered | wrong |\n"
+        "| --- | --: | --: | --: | --: | --: | --: | --: |\n"
+        + "".join(_row(name, rates) for name, rates in groups.items())
+        + f"\nOf {negatives.reports} reports that nothing known fits, {negatives.false_matches}"
+        f" ({negatives.rate:.1%}) are answered. Calibration error {report.calibration_error:.3f},"
+        f" separation {report.separation:.3f}.\n"
+    )
+
+
+def _row(name: str, rates: Ranking) -> str:
+    shares = (rates.recall_at_1, rates.recall_at_3, rates.recall_at_5, rates.mrr)
+    cells = " | ".join(f"{share:.3f}" for share in (*shares, rates.answered, rates.wrong))
+    return f"| {name} | {rates.reports} | {cells} |\n"
+
+
+def _fill(page: Path, parts: Mapping[str, str]) -> None:
+    """Put each part between its two comments; a part that is not given stays as it is."""
+    text = page.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        between = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        text, count = between.subn(lambda found, new=part: f"{found[1]}\n{new}\n{found[2]}", text)
+        if count != 1:
+            raise SystemExit(f"{page} has no place for: {name}")
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
