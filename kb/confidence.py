@@ -89,6 +89,9 @@ for what another bar would cost."""
 SHOW_AT = 0.10
 """Below this confidence of the first incident none is shown: nothing known fits."""
 
+SHOW_CALM_AT = 0.60
+"""The same for a log that shows no failure and goes on to its end: it is healthy until then."""
+
 SHOW_ALSO_AT = 0.02
 """Below this confidence an incident is not shown behind the first one."""
 

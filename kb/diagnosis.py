@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from index.documents import Candidate, Query
-from kb.confidence import ANSWER_AT, SHOW_ALSO_AT, SHOW_AT, Signs, confidences
+from kb.confidence import ANSWER_AT, SHOW_ALSO_AT, SHOW_AT, SHOW_CALM_AT, Signs, confidences
 from kb.documents import Entry, from_payload
 from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, collect, fact_words
 from kb.evidence.markers import Grade
@@ -106,7 +106,8 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
     evidence = collect(log, knowledge.signatures, knowledge.markers)
     found = find(evidence, knowledge)
     calm = is_calm(found, evidence)
-    matches = _matches([item for item in found if item.kind is Kind.INCIDENT], calm)
+    show_at = SHOW_CALM_AT if calm and evidence.progressing else SHOW_AT
+    matches = _matches([item for item in found if item.kind is Kind.INCIDENT], calm, show_at)
     notes = tuple(
         Note(item.entry.incident, item.why)
         for item in found
@@ -269,13 +270,13 @@ def is_calm(found: Sequence[Found], evidence: Evidence) -> bool:
     )
 
 
-def _matches(incidents: Sequence[Found], calm: bool) -> list[Match]:
+def _matches(incidents: Sequence[Found], calm: bool, show_at: float) -> list[Match]:
     """Score and sort."""
     sure = confidences([item.signs(calm) for item in incidents])
     ranked = sorted(
         zip(sure, incidents, strict=True), key=lambda pair: (-pair[0], pair[1].candidate.id)
     )
-    if not ranked or ranked[0][0] < SHOW_AT:
+    if not ranked or ranked[0][0] < show_at:
         return []
     return [
         Match(item.entry.incident, round(confidence, 4), item.why)

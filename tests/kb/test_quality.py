@@ -72,7 +72,7 @@ def test_healthy_logs_are_healthy(answers: tuple[str, Answers]) -> None:
     healthy = [outcome for outcome in outcomes if outcome.case.kind == "healthy"]
     assert not any(outcome.is_answer for outcome in healthy)
     calm = sum(outcome.verdict is Verdict.HEALTHY for outcome in healthy)
-    assert calm >= 0.85 * len(healthy)
+    assert calm >= 0.75 * len(healthy)
 
 
 def test_founding_incidents_come_first_in_every_form(answers: tuple[str, Answers]) -> None:
