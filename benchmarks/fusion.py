@@ -29,7 +29,7 @@ from kb.log import Log
 
 NAMES = Signs.__struct_fields__
 SHRINKAGE = 0.1
-AT_LEAST = {"strong": 4.0, "codes": 2.0}
+AT_LEAST = {"strong": 6.0, "codes": 2.0}
 """A strong signature is by definition enough to name its incident, also where little else fits;
 and who types nothing but an exact code means it."""
 FOLDS = 5
