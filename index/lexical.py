@@ -18,6 +18,7 @@ _MOST_TERMS = 64
 _VARIABLES_AT_ONCE = 500
 _FOREIGN_WORD = 0.5
 _FOREIGN_PAIR = 0.2
+_PAIR = 0.5
 
 
 def frequencies(connection: sqlite3.Connection, terms: Collection[str]) -> dict[str, int]:
@@ -37,16 +38,18 @@ def frequencies(connection: sqlite3.Connection, terms: Collection[str]) -> dict[
 
 
 def rarity(term: str, frequency: int, documents: int) -> float:
-    """Inverse document frequency, scaled so that a term of one document has weight 1.
+    """Inverse document frequency, scaled so that a word of one document has weight 1.
 
     Terms that no document has are the foreign part of a query. They weigh less: everybody tells
     the story in words of their own, and pairs of Chinese characters are often no words at all.
+    Known pairs weigh less than words as well: a word of Chinese is cut into several.
     """
     if frequency == 0:
         return _FOREIGN_PAIR if is_pair(term) else _FOREIGN_WORD
+    whole = _PAIR if is_pair(term) else 1.0
     if frequency == 1 or documents <= 1:
-        return 1.0
-    return math.log(documents / frequency) / math.log(documents)
+        return whole
+    return whole * math.log(documents / frequency) / math.log(documents)
 
 
 def search(connection: sqlite3.Connection, weights: Mapping[str, float], limit: int) -> list[int]:
