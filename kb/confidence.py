@@ -82,7 +82,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     conflict: float
 
 
-ANSWER_AT = 0.70
+ANSWER_AT = 0.72
 """From this confidence on an incident is shown as a match; below, as possible. See docs/quality.md
 for what another bar would cost."""
 
