@@ -22,7 +22,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-from sentence_transformers import SentenceTransformer, losses
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from index.export import TRAINING, find_source
 from kb.documents import masked_lines
@@ -81,22 +82,22 @@ def is_part(identifier: str, part: str) -> bool:
     return zlib.crc32(identifier.encode()) % parts == number
 
 
-def train(records: Sequence[Incident], epochs: int = EPOCHS) -> SentenceTransformer:
+def train(records: Sequence[Incident]) -> SentenceTransformer:
     """Return the plain model, taught on the records."""
     torch.manual_seed(SEED)
     chance = random.Random(SEED)
     model = SentenceTransformer(str(find_source().parent), device="cpu")
     model.max_seq_length, longest = LONGEST_TOKENS, model.max_seq_length
-    batches = [batch for _ in range(epochs) for batch in _batches(records, chance)]
+    batches = [batch for _ in range(EPOCHS) for batch in _batches(records, chance)]
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, RATE, total_steps=len(batches), pct_start=WARM_UP, anneal_strategy="linear"
     )
-    loss_of = losses.MultipleNegativesRankingLoss(model)
+    loss_of = MultipleNegativesRankingLoss(model)
     model.train()
     started = time.monotonic()
     for step, batch in enumerate(batches, 1):
-        columns = [model.tokenize(list(column)) for column in zip(*batch, strict=True)]
+        columns = [model.preprocess(list(column)) for column in zip(*batch, strict=True)]
         loss = loss_of(columns, torch.tensor([]))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
