@@ -7,6 +7,7 @@ runs the ablation; writes docs/quality.json, which CI compares with, the curves,
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -59,7 +60,9 @@ def main() -> None:
         plot(report, PLOTS / name, kinds=("svg",))
     parts = {f"figures {name}": _figures(report) for name, report in reports.items()}
     parts["ablation"] = to_markdown(list(table(OWN)))
-    parts["machine"] = f"Python {platform.python_version()}, {platform.machine()}, 2 cores\n"
+    parts["machine"] = (
+        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores\n"
+    )
     _fill(PAGE, parts)
 
 

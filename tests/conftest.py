@@ -16,6 +16,15 @@ from kb.settings import Settings
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
+FOUNDING = (
+    "megatron-lm-mixtral-pp-inference-worker-exit",
+    "gpt-fast-intra-node-comm-hang",
+    "transformer-engine-tp-comm-overlap-hang-mpi-interface",
+    "llama3-fsdp-lora-allgather-nccl-timeout",
+    "openrlhf-zero3-generate-allgather-timeout",
+)
+"""The incidents that started the project."""
+
 
 @pytest.fixture(scope="session")
 def built_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -13,17 +13,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.conftest import Run, environment
+from tests.conftest import FOUNDING, Run, environment
 
 SCHEMA = json.loads(Path("docs/ask.schema.json").read_text(encoding="utf-8"))
 REPORTS = Path("benchmarks/reports")
-FOUNDING = (
-    "megatron-lm-mixtral-pp-inference-worker-exit",
-    "gpt-fast-intra-node-comm-hang",
-    "transformer-engine-tp-comm-overlap-hang-mpi-interface",
-    "llama3-fsdp-lora-allgather-nccl-timeout",
-    "openrlhf-zero3-generate-allgather-timeout",
-)
 SHM = b"NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)\n"
 
 

@@ -13,16 +13,10 @@ from kb.evaluate import Outcome, Report, measure, read_cases, run
 from kb.knowledge import Knowledge
 from kb.library import Library
 from kb.log.mask import mask
+from tests.conftest import FOUNDING
 
 SETS = {"own": Path("benchmarks/reports"), "development": Path("../shared/eval")}
 RECORDED = json.loads(Path("docs/quality.json").read_text(encoding="utf-8"))
-FOUNDING = (
-    "megatron-lm-mixtral-pp-inference-worker-exit",
-    "gpt-fast-intra-node-comm-hang",
-    "transformer-engine-tp-comm-overlap-hang-mpi-interface",
-    "llama3-fsdp-lora-allgather-nccl-timeout",
-    "openrlhf-zero3-generate-allgather-timeout",
-)
 Answers = tuple[list[Outcome], Report]
 
 
