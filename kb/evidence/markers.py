@@ -46,6 +46,11 @@ MARKERS = (
     Marker(
         r"(?i)\bsegmentation fault|\bSegfault|\bcore dumped|\bBus error|\bIllegal instruction", _F
     ),
+    Marker(
+        r"\bdouble free\b|\bfree\(\): invalid|\bmalloc\(\): |stack smashing detected|(?i)\bcaught signal \d"
+        r"|\bfloating point exception|\bBAD TERMINATION\b",
+        _F,
+    ),
     Marker(r"(?i)\bassert(ion)?\b[^\n]{0,200}\bfailed", _F),
     Marker(r"\b(SIGSEGV|SIGBUS|SIGKILL|SIGFPE|SIGILL|SIGABRT)\b", _E),
     Marker(r"(?i)\bfatal\b|\bpanic\b|\bunrecoverable\b|\bcritical\b", _E),
@@ -54,6 +59,7 @@ MARKERS = (
         r"(?i)\b(CUDA|HIP|CUDNN|CUBLAS|NCCL|RCCL|HCCL|MPI) ?(runtime |driver )?error\b",
         _F,
     ),
+    Marker(r"\bMPI_ERR(ORS)?_[A-Z]+", _E),
     Marker(r"\b(CUDA|CUBLAS|CUDNN|NVML|cuda|hip|nccl)[A-Z_]*(_ERROR|_STATUS)_[A-Z_]+\b", _E),
     Marker(
         r"\b(cuda|hip|nccl)Error[A-Z]\w+\b|\bnccl(Unhandled|System|Internal|Invalid|Remote)\w+", _F
@@ -71,6 +77,7 @@ MARKERS = (
     Marker(r"(?i)\bwatchdog (caught|timeout|got stuck)|\bcollective operation timeout\b", _F),
     Marker(r"(?i)\bdesync|\bmismatched? (collective|sequence)|\bstuck\b|\bdeadlock", _F),
     Marker(r"(?i)\b(hang|hangs|hanging|hung|froze|frozen|freezes|freezing|stalled|stalls)\b", _F),
+    Marker(r"(?i)\btime ?limit\b|\blost communication\b", _E),
     Marker(r"(?i)\btimed[ -]?out\b|\btimeout(:|!|,|;| |$|\.)", _E),
     Marker(r"(?i)\bGot completion with error|\bremote process exited\b|\basync event\b", _E),
     Marker(r"(?i)\bmay now hang or fail\b|\bUnable to\b", _E),

@@ -1,0 +1,201 @@
+"""What launchers, schedulers and the kernel say about how processes ended.
+
+It is evidence, not truth: a launcher sees only its own children, and only in the order in which it
+looks at them. Adding a launcher is adding a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from kb.job.voices import Recording, Remark
+
+SIGTERM = 15
+_MOST_RANKS = 100_000
+
+
+class Exit(msgspec.Struct, frozen=True):
+    """One process that ended, as somebody reports it."""
+
+    remark: Remark
+    """The line that says so best."""
+    rank: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    pid: int | None = None
+    code: int | None = None
+    """Negative for a signal, as in Python's subprocess."""
+    by_kernel: bool = False
+    aborted: bool = False
+    """It ended the whole job on purpose."""
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended it, if one did."""
+        if self.code is None:
+            return None
+        return -self.code if self.code < 0 else self.code - 128 if 128 < self.code < 160 else None
+
+    @property
+    def was_stopped(self) -> bool:
+        """Ended well or because it was told to."""
+        return not self.aborted and (self.code in (None, 0) or self.signal in (SIGTERM, 2))
+
+
+_SIGNAL_WORDS = {
+    "segmentation fault": 11,
+    "killed": 9,
+    "aborted": 6,
+    "bus error": 7,
+    "floating point exception": 8,
+    "illegal instruction": 4,
+    "terminated": 15,
+    "out of memory": 9,
+}
+_CODE = r"(?P<code>-?\d+)"
+
+ONE_LINE = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # torchrun, accelerate
+        rf"failed \(exitcode: {_CODE}\) local_rank: (?P<local_rank>\d+) \(pid: (?P<pid>\d+)\)",
+        # Open MPI
+        r"(?P<abort>MPI_ABORT) was invoked on rank (?P<rank>\d+)",
+        r"process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on\s+signal"
+        r" (?P<signal>\d+)",
+        r"with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal (?P<signal>\d+)",
+        r"(?P<abort>while attempting to start) process rank (?P<rank>\d+)",
+        # MPICH and its relatives
+        rf"(?P<abort>Abort)\({_CODE}\) on node \d+ \(rank (?P<rank>\d+) in comm",
+        # Slurm
+        r"srun: error: (?P<host>[\w.-]+): tasks? (?P<ranks>[\d,-]+): (?:Exited with exit code"
+        r" (?P<code>\d+)|(?P<words>[A-Z][\w ]+))",
+        # DeepSpeed
+        rf"--local_rank=(?P<local_rank>\d+).*exits with return code = {_CODE}",
+        rf"Process (?P<pid>\d+) exits with return code = {_CODE}",
+        # shells and scripts around them
+        r"\bpid (?P<pid>\d+)\b\D{0,20}(?:returned|exited|exit code|exit status|status)\D{0,12}(?P<code>\d+)",
+        r"\bline \d+: +(?P<pid>\d+) (?P<words>Segmentation fault|Killed|Aborted|Bus error|Illegal"
+        r" instruction|Floating point exception|Terminated)",
+        # Linux
+        r"\b(?P<kernel>Killed process) (?P<pid>\d+)",
+        r"\b(?P<kernel>segfault) at .*(?:ip|rip)\b",
+    )
+)
+"""One report a line."""
+
+_TORCHRUN_KEY = re.compile(r"^\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: (?P<value>.*)")
+_TORCHRUN_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
+_TORCHRUN_EXIT = re.compile(r"(-?\d+) \(pid: (\d+)\)")
+_MPI_NAME = re.compile(r"Process name: \[\[[^\]]*\],(\d+)\]")
+_HYDRA_PLACE = re.compile(r"^=\s+PID (\d+) RUNNING AT (\S+)")
+_HYDRA_CODE = re.compile(r"^=\s+EXIT CODE: (\d+)")
+"""Hydra gives a signal as a code, and 9 for those it killed itself."""
+_MPI_CODE = re.compile(r"Exit code:\s+(-?\d+)")
+
+
+def read_exits(recording: Recording) -> list[Exit]:
+    """All reports in the lines of a job, in their order, with the ranks as far as known."""
+    found = list(_reports(recording.remarks))
+    by_place = {(one.host, one.local_rank): one.rank for one in found if one.rank is not None}
+    by_pid = recording.pids | {one.pid: one.rank for one in found if one.pid and one.rank is not None}
+    for place, one in enumerate(found):
+        if one.rank is None:
+            rank = by_pid.get(one.pid) if one.pid else None
+            rank = by_place.get((one.host, one.local_rank)) if rank is None else rank
+            found[place] = msgspec.structs.replace(one, rank=rank)
+    return found
+
+
+def _reports(remarks: Iterable[Remark]) -> list[Exit]:
+    found: list[Exit] = []
+    block: dict[str, Remark] = {}
+    mpi_name: tuple[int, Remark] | None = None
+    hydra: re.Match[str] | None = None
+    for remark in remarks:
+        found += _one_line(remark)
+        key = _TORCHRUN_KEY.match(remark.text)
+        if key and key["key"] in block:
+            block = {}
+        if key:
+            block[key["key"]] = remark
+            if key["key"] == "traceback":
+                found += _torchrun(block)
+                block = {}
+        if name := _MPI_NAME.search(remark.text):
+            mpi_name = int(name[1]), remark
+        elif mpi_name and (code := _MPI_CODE.search(remark.text)):
+            found.append(Exit(mpi_name[1], rank=mpi_name[0], code=int(code[1])))
+            mpi_name = None
+        if place := _HYDRA_PLACE.search(remark.text):
+            hydra = place
+        elif hydra and (code := _HYDRA_CODE.search(remark.text)):
+            signal = None if code[1] == "9" else -int(code[1])
+            found.append(Exit(remark, pid=int(hydra[1]), host=hydra[2], code=signal))
+            hydra = None
+    return found
+
+
+def _one_line(remark: Remark) -> Iterator[Exit]:
+    for pattern in ONE_LINE:
+        match = pattern.search(remark.text)
+        if match is None:
+            continue
+        part = match.groupdict()
+        ranks = read_ranks(part["ranks"]) if part.get("ranks") else [_int(part.get("rank"))]
+        for rank in ranks:
+            yield Exit(
+                remark,
+                rank=rank,
+                local_rank=_int(part.get("local_rank")),
+                host=part.get("host") or remark.host,
+                pid=_int(part.get("pid")),
+                code=_code(part),
+                by_kernel=part.get("kernel") is not None,
+                aborted=part.get("abort") is not None,
+            )
+        return
+
+
+def _code(part: dict[str, str | None]) -> int | None:
+    if part.get("code"):
+        return _int(part["code"])
+    if part.get("signal"):
+        return -int(part["signal"] or 0)
+    if part.get("kernel"):
+        return -9 if part["kernel"] == "Killed process" else -11
+    words = (part.get("words") or "").lower()
+    return next((-number for word, number in _SIGNAL_WORDS.items() if word in words), None)
+
+
+def _torchrun(block: dict[str, Remark]) -> Iterator[Exit]:
+    rank = _TORCHRUN_RANK.search(block["rank"].text) if "rank" in block else None
+    ended = _TORCHRUN_EXIT.search(block["exitcode"].text) if "exitcode" in block else None
+    if not rank or not ended:
+        return
+    host = block["host"].text.partition(":")[2].strip() if "host" in block else None
+    told = block["traceback"]
+    best = block["exitcode"] if "To enable traceback" in told.text else told
+    yield Exit(
+        best,
+        rank=int(rank[1]),
+        local_rank=int(rank[2]),
+        host=host or best.host,
+        pid=int(ended[2]),
+        code=int(ended[1]),
+    )
+
+
+def read_ranks(text: str) -> list[int]:
+    """Read a list such as `0-2,5` or `[1, 3]`."""
+    ranks: list[int] = []
+    for low, high in re.findall(r"(\d+)(?:-(\d+))?", text):
+        ranks += range(int(low), min(int(high or low), int(low) + _MOST_RANKS) + 1)
+    return ranks
+
+
+def _int(text: str | None) -> int | None:
+    return None if text is None else int(text)

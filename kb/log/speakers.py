@@ -1,0 +1,82 @@
+"""Who says a line, where only the job's own logger tells: learned from a sample of each file.
+
+Every program writes the rank its own way, `r3`, `ddpm[3]`, `(worker 3)`. A row of the table is the
+way of a file when it fits many of its lines and its numbers behave as ranks do: they alternate,
+while steps and epochs only grow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+_BEGINNING = 110
+_RANK = r"(?P<rank>\d{1,5})"
+
+WAYS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?:global[_ ]?)?rank['\"]?[ :=_#-]{0,2}\[?" + _RANK + r"\b",
+        r"\[" + _RANK + r"/\d{1,5}\]",
+        r"(?<![a-z])(?:worker|proc|process|task|replica|trainer|actor|mpi|pe|dp|gpu|domain)"
+        r"[ :=_#.-]?\[?" + _RANK + r"\b",
+        r"(?<![a-z0-9_])[rpwg]" + _RANK + r"\b(?! \d\d:)",
+        r"(?:^|\s)[a-z]\w*\[(?P<rank>\d{1,3})\]",
+        r"(?:^|\s)[a-z][\w-]*[.@:#]" + _RANK + r" ?[|:>\]]",
+        r"<" + _RANK + r">",
+        r"(?:^|\s)\(" + _RANK + r"\)",
+        r"(?:^|\s)\[" + _RANK + r"\]",
+        r"(?:^|\s)#" + _RANK + r"\b",
+        r"^" + _RANK + r" ?[|:>](?!\d)",
+        r"\| ?" + _RANK + r" ?\|",
+    )
+)
+"""Tried in this order; of equals the first wins."""
+
+_SLACK = 6
+"""Names stand at about the same place of each line."""
+_LEAST_SHARE = 0.2
+_LEAST_LINES = 3
+
+
+class Way(msgspec.Struct, frozen=True):
+    """How the lines of one file name their rank."""
+
+    pattern: re.Pattern[str]
+    until: int = _BEGINNING
+    several: bool = False
+    """The file names more than one rank."""
+
+    def match(self, line: str) -> re.Match[str] | None:
+        """Where a line names its rank."""
+        return self.pattern.search(line[: self.until])
+
+    def rank(self, line: str) -> int | None:
+        """The rank that a line names where the lines of this file do."""
+        match = self.match(line)
+        return int(match["rank"]) if match else None
+
+
+def learn_way(lines: Sequence[str]) -> Way | None:
+    """The way that fits a sample of a file's lines in their order, if one does."""
+    best, best_fit = None, (False, max(_LEAST_LINES, int(_LEAST_SHARE * len(lines))) - 1)
+    for pattern in WAYS:
+        way = Way(pattern)
+        matches = [match for line in lines if (match := way.match(line))]
+        ranks = [int(match["rank"]) for match in matches]
+        fit = (len(set(ranks)) > 1, len(ranks))
+        if ranks and fit[1] > _LEAST_SHARE * len(lines) and fit > best_fit and _alternate(ranks):
+            ends = sorted(match.end() for match in matches)
+            best = Way(pattern, ends[len(ends) * 9 // 10] + _SLACK, several=fit[0])
+            best_fit = fit
+    return best
+
+
+def _alternate(ranks: Iterable[int]) -> bool:
+    """Whether numbers come and go again, as those of speakers do; or are always the same."""
+    seen = list(ranks)
+    distinct = set(seen)
+    falls = sum(later < earlier for earlier, later in zip(seen, seen[1:], strict=False))
+    return len(distinct) == 1 or (falls >= len(distinct) - 1 and len(seen) >= 2 * len(distinct))

@@ -1,0 +1,137 @@
+"""When a line was said. Adding a way of writing time is adding a row.
+
+Many formats leave something out: glog the year, a bare clock the date. What is missing is taken
+from the other lines of the job, so times become comparable only when all are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta, timezone
+
+import msgspec
+
+_CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+_DIGITS = r"(?P<hour>[0-2]\d)(?P<minute>[0-5]\d)(?P<second>[0-5]\d)(?:[.,](?P<fraction>\d{1,9}))?"
+_ZONE = r"\s?(?P<zone>Z\b|UTC\b|[+-]\d\d:?\d\d\b)?"
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_MONTH = rf"(?P<name>{'|'.join(_MONTHS)})"
+
+FORMATS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # ISO 8601 and its relatives, torchrun's underscore among them
+        r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d\d)[-/.](?P<day>\d\d)[T ,_:]{1,2}" + _CLOCK + _ZONE,
+        r"(?<!\d)(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)[T _-]" + _CLOCK + _ZONE,
+        r"(?<!\d)(?P<year>20\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)T" + _DIGITS + _ZONE,
+        r"(?<!\d)(?P<year>20\d\d)-?(?P<yearday>[0-3]\d\d)T" + _DIGITS + _ZONE,
+        # glog: level, month and day
+        r"(?<![A-Za-z0-9])[IWEF](?P<month>\d\d)(?P<day>\d\d) " + _CLOCK,
+        # asctime, syslog, dmesg -T
+        _MONTH + r" +(?P<day>\d{1,2}) " + _CLOCK + r"(?: (?P<year>\d{4})\b)?",
+        r"(?<!\d)(?P<day>\d{1,2})[ /-]" + _MONTH + r"[ /-](?P<year>\d{4})[ :T]" + _CLOCK + _ZONE,
+        r"(?<!\d)(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4}),? " + _CLOCK + _ZONE,
+        r"(?<![\d/])(?P<year2>\d\d)/(?P<month>\d\d)/(?P<day>\d\d) " + _CLOCK,
+        r"(?<!\d)(?P<month>\d\d)[-/](?P<day>\d\d) " + _CLOCK,
+        # seconds since 1970
+        r"(?<![\d.=])(?P<epoch>1[4-9]\d{8}(?:\.\d{1,9})?)(?![\d.])",
+        r"(?<![\d:.])" + _CLOCK + r"(?![\d:])",
+        # seconds since the start of the program
+        r"^(?:[\[(<]?\w{1,9}[\])>|:]? )?[\[( +]*(?:t=)?(?P<elapsed>\d{1,7}\.\d{2,4}) ?s?(?=[\]) |:])",
+    )
+)
+"""Tried in this order; the first that is found in the beginning of a line is its time."""
+
+_BEGINNING = 120
+_SOME_YEAR = 2000
+
+
+class Stamp(msgspec.Struct, frozen=True, gc=False):
+    """A time as far as a line tells it."""
+
+    text: str
+    """As printed."""
+    moment: datetime
+    """In UTC where the line names a zone, else in the clock of its host."""
+    has_year: bool
+    has_date: bool
+    has_zone: bool
+    is_elapsed: bool = False
+    """Counted from the start of the program."""
+
+
+def read_stamp(line: str) -> Stamp | None:
+    """The time at the beginning of a line."""
+    head = line[:_BEGINNING]
+    for pattern in FORMATS:
+        match = pattern.search(head)
+        if match:
+            try:
+                return _stamp(match.group(), {k: v for k, v in match.groupdict().items() if v})
+            except (ValueError, OverflowError):
+                continue
+    return None
+
+
+def _stamp(text: str, part: dict[str, str]) -> Stamp:
+    if "epoch" in part:
+        return Stamp(text, datetime.fromtimestamp(float(part["epoch"]), UTC), True, True, True)
+    if "elapsed" in part:
+        moment = datetime.fromtimestamp(float(part["elapsed"]), UTC)
+        return Stamp(text.strip(), moment, False, False, False, is_elapsed=True)
+    year = int(part.get("year", 0)) or (2000 + int(part["year2"]) if "year2" in part else 0)
+    month = int(part.get("month", 0)) or (_MONTHS.index(part["name"]) + 1 if "name" in part else 1)
+    moment = datetime(
+        year or _SOME_YEAR,
+        month,
+        int(part.get("day", 1)),
+        int(part["hour"]),
+        int(part["minute"]),
+        int(part["second"]),
+        int(part.get("fraction", "0").ljust(6, "0")[:6]),
+        tzinfo=_zone(part.get("zone", "Z")),
+    )
+    if "yearday" in part:
+        moment += timedelta(days=int(part["yearday"]) - 1)
+    dated = "day" in part or "yearday" in part
+    return Stamp(text.strip(), moment, bool(year), dated, "zone" in part)
+
+
+def _zone(text: str) -> timezone:
+    if text in ("Z", "UTC"):
+        return UTC
+    digits = text[1:].replace(":", "")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return timezone(-offset if text[0] == "-" else offset)
+
+
+class Calendar:
+    """Completes stamps with the date that other lines of the same job name. Where most lines
+    count from the start of the program, only those are comparable."""
+
+    def __init__(self, stamps: Iterable[Stamp]) -> None:
+        seen = list(stamps)
+        self._elapsed = 2 * sum(stamp.is_elapsed for stamp in seen) > len(seen)
+        dated = (stamp.moment for stamp in seen if stamp.has_year and stamp.has_date)
+        self._date = next(dated, None)
+
+    def seconds(self, stamp: Stamp) -> float | None:
+        """Seconds since 1970, or since the start; without any date, from an arbitrary day on."""
+        if stamp.is_elapsed is not self._elapsed:
+            return None
+        moment = stamp.moment
+        if stamp.is_elapsed:
+            return moment.timestamp()
+        if self._date is not None and not stamp.has_date:
+            moment = moment.replace(self._date.year, self._date.month, self._date.day)
+        elif self._date is not None and not stamp.has_year:
+            moment = _in_year(moment, self._date.year)
+        return moment.timestamp()
+
+
+def _in_year(moment: datetime, year: int) -> datetime:
+    try:
+        return moment.replace(year=year)
+    except ValueError:  # the 29th of February
+        return moment.replace(year=year, day=28)
