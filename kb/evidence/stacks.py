@@ -1,7 +1,7 @@
 """Python stacks: the exception at their end, and the frames that led to it.
 
 In an interleaved log the lines of other ranks stand between; only those of the rank that began the
-stack belong to it.
+stack belong to it, and only what looks like an exception ends it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 from kb.log.prefixes import split_prefix
 
 _FRAME = re.compile(r"^\s+(?:File \"(?P<file>[^\"]+)\", line \d+,? in (?P<function>\S+)|\S)")
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?::|\(|\s*$)|\w+(?: \w+)?: ")
 _LONGEST = 400
 _FRAMES_KEPT = 4
 
@@ -37,6 +38,8 @@ def read_stack(data: bytes, start: int) -> Stack:
         if spoken.rank != rank:
             continue
         match = _FRAME.match(spoken.text)
+        if match is None and spoken.text.strip() and not _EXCEPTION.match(spoken.text):
+            continue
         if match is None:
             return Stack(offset if spoken.text.strip() else None, _innermost(frames))
         if match["file"]:

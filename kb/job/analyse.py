@@ -10,8 +10,9 @@ from index.signatures import Scanner
 from kb.job.cast import Cast, Voice
 from kb.job.exits import Exit, read_exits
 from kb.job.judge import Judgement, Suspect, judge
-from kb.job.kinds import Standing
+from kb.job.kinds import Kind
 from kb.job.report import Cascade, Group, Job, Saying
+from kb.job.stragglers import find_straggler
 from kb.job.voices import Remark, listen
 from kb.log import Log
 from kb.log.mask import mask
@@ -34,7 +35,7 @@ def analyse(log: Log, markers: Scanner) -> Job | None:
     cast = Cast(_of_attempt(remarks, last), [one for one in exits if one.remark.attempt >= last])
     judgement = judge(cast)
     if judgement is None or _ended_well(cast):
-        return Job(failed=False, kind=None, world_size=_world_size(cast, remarks))
+        return _healthy(cast, remarks)
     culprits = tuple(_saying(suspect) for suspect in judgement.suspects)
     return Job(
         failed=True,
@@ -43,6 +44,22 @@ def analyse(log: Log, markers: Scanner) -> Job | None:
         culprits=culprits,
         cascade=_cascade(cast, judgement),
         others=_others(cast, judgement),
+    )
+
+
+def _healthy(cast: Cast, remarks: Sequence[Remark]) -> Job:
+    world_size = _world_size(cast, remarks)
+    slow = find_straggler(cast)
+    if slow is None:
+        return Job(failed=False, kind=None, world_size=world_size)
+    suspect = Suspect(slow.rank, cast.ranks[slow.rank].host, slow.remark)
+    return Job(
+        failed=False,
+        kind=Kind.STRAGGLER,
+        world_size=world_size,
+        culprits=(_saying(suspect),),
+        finding=f"straggler: rank {slow.rank} takes {slow.ratio:.1f} times as long for"
+        f" {slow.field} as the others, which wait for it",
     )
 
 

@@ -128,11 +128,13 @@ def _in_time(remarks: Sequence[Remark]) -> list[Remark]:
         return list(remarks)
     complaining = {remark.file for remark in remarks if remark.row}
     last_stamp = {remark.file: place for place, remark in enumerate(remarks) if remark.stamped}
+    uncaught = {remark.file for remark in remarks if _UNCAUGHT.match(remark.text)}
     first_at = {r.file: r.at for r in reversed(remarks) if r.at is not None}
 
     def when(place: int) -> float:
         remark = remarks[place]
-        if remark.file in complaining and place > last_stamp.get(remark.file, -1):
+        at_the_end = remark.file not in uncaught or _UNCAUGHT.match(remark.text)
+        if remark.file in complaining and place > last_stamp.get(remark.file, -1) and at_the_end:
             return math.inf
         at = first_at.get(remark.file) if remark.at is None else remark.at
         return -math.inf if at is None else at

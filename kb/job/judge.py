@@ -15,8 +15,9 @@ import msgspec
 from kb.job.absent import furthest, named_missing, odd_ones, strange_ones, without_words
 from kb.job.cast import Cast, Voice
 from kb.job.exits import Exit
-from kb.job.links import cut_off
+from kb.job.hosts import missing_hosts
 from kb.job.kinds import Kind, Standing
+from kb.job.links import cut_off
 from kb.job.voices import Remark
 from kb.log.mask import mask
 
@@ -193,6 +194,26 @@ def _cut_off(cast: Cast) -> Judgement | None:
     return Judgement(Kind.NETWORK, (Suspect(None, host, remark),))
 
 
+def _never_joined(cast: Cast) -> Judgement | None:
+    """A node that the others waited for at the start, and that left no log."""
+    waiting = [
+        voice.failure
+        for voice in cast.voices
+        if voice.failure
+        and voice.standing is Standing.WAITED
+        and voice.failure.kind is Kind.RENDEZVOUS
+    ]
+    if cast.ranks or not waiting:
+        return None
+    present = {voice.host for voice in cast.voices if voice.host}
+    missing = missing_hosts(present, (r.text for voice in cast.voices for r in voice.remarks))
+    if not missing:
+        return None
+    return Judgement(
+        Kind.RENDEZVOUS, tuple(Suspect(None, host, waiting[0]) for host in missing)
+    )
+
+
 def _absent(cast: Cast) -> Judgement | None:
     """Ranks that others waited for or lost, and that said nothing of the kind themselves."""
     waiting = [v for v in cast.voices if v.standing in (Standing.WAITED, Standing.BEREFT)]
@@ -229,5 +250,6 @@ RULES: tuple[Callable[[Cast], Judgement | None], ...] = (
     _failed_by_itself,
     _mismatched,
     _cut_off,
+    _never_joined,
     _absent,
 )

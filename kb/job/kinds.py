@@ -104,7 +104,9 @@ ROWS = (
     _row(
         _C,
         Kind.NETWORK,
-        r"\blink (?:is )?(?:not ready|down)\b|\bNO-CARRIER\b|\bstate DOWN\b|\bno carrier\b|port error",
+        r"\blink (?:is )?down\b|port error|\bport \d+ (?:is )?down\b"
+        r"|\d: (?!docker|veth|br-|virbr|cni|flannel|cali|lo\b|tun|tap|dummy|vnet)[a-z][\w.-]*(?:@[\w.-]+)?:"
+        r" <[^>]*>.*\bstate (?:LOWERLAYER)?DOWN",
     ),
     # Different things on different ranks
     _row(

@@ -29,7 +29,7 @@ _TAG = re.compile(
 
 ATTACHED = re.compile(
     r"\s+(?![\s\d.+:-])|\s*$|frame #\d|<omitting|(?:Original )?Traceback \(|The above exception"
-    r"|During handling|Exception raised from"
+    r"|During handling|Exception raised from|\[? ?\d+\]? +[./]\S*\(|=+ backtrace"
 )
 """The beginning of a line that belongs to the one before it, most often a part of a stack."""
 

@@ -35,6 +35,13 @@ _HOST = re.compile(
     r"\b(?:host(?:name)?|node(?:name)?)['\"]?[ :=]+['\"]?(?P<host>[A-Za-z][\w-]*\w)\b(?![.:]\w*\()"
     r"|\bpid \d+ (?:on|at) (?:node |host )?(?P<host2>[A-Za-z][\w-]*\w)\b"
 )
+_SYSLOG = re.compile(
+    r"(?:\w{3} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ][\d:.,+-]+Z?) (?P<host>[A-Za-z][\w-]*\w)"
+    r" [\w./-]+(?:\[\d+\])?: "
+)
+_NAME_PART = re.compile(r"[A-Za-z][\w-]*\d[\w-]*|[a-z]+-[a-z]+")
+_BEGINNING = 60
+_SHARE = 0.2
 _NO_HOSTS = re.compile(r"(?:name|and|is|are|of|was|not|memory|the|key|unreachable|list|side)$|rank", re.IGNORECASE)
 
 
@@ -100,10 +107,11 @@ def listen(log: Log, markers: Scanner) -> Recording:
     """
     share = _LINES_READ // max(len(log.sources), 1)
     budget = min(max(share, _LEAST_OF_A_FILE), _MOST_OF_A_FILE)
-    files = [
-        (origin_of(source.name or ""), read_lines(source, markers, budget))
-        for source in log.sources
-    ]
+    files = []
+    for source in log.sources:
+        lines = read_lines(source, markers, budget)
+        name = source.name or ""
+        files.append((_confirmed(origin_of(name), name, lines), lines))
     ways = [learn_way([line.text for line in _sample(lines)]) for _origin, lines in files]
     common = Counter(way for way in ways if way is not None and way.several).most_common(1)
     heard = [
@@ -163,9 +171,27 @@ def _of_several(lines: Iterable[Line], origin: Origin, way: Way | None) -> Itera
         elif not ATTACHED.match(line.text):
             in_stack = False
             speaker = rank if line.grade >= Grade.HINT else None
-        host = _name(spoken.host) or origin.host
-        yield _Heard(line, spoken.text, rank, host, attempt, read_stamp(line.text), near)
+        host = _name(spoken.host) or origin.host or _syslog_host(line.text)
+        text = way.without_name(spoken.text) if way is not None else spoken.text
+        yield _Heard(line, text, rank, host, attempt, read_stamp(line.text), near)
         attempt += bool(_RESTART.search(line.text))
+
+
+def _syslog_host(line: str) -> str | None:
+    match = _SYSLOG.match(line)
+    return match["host"] if match else None
+
+
+def _confirmed(origin: Origin, name: str, lines: Sequence[Line]) -> Origin:
+    """Take a part of a file's name for a host when its lines begin with it as well."""
+    if origin.host is not None:
+        return origin
+    begun = [line.text[:_BEGINNING] for line in lines if not ATTACHED.match(line.text)]
+    for part in _NAME_PART.findall(name):
+        named = re.compile(rf"(?<![\w-]){re.escape(part)}(?![\w-])")
+        if sum(bool(named.search(text)) for text in begun) > _SHARE * len(begun):
+            return msgspec.structs.replace(origin, host=part)
+    return origin
 
 
 def _name(host: str | None) -> str | None:

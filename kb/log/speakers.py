@@ -22,7 +22,7 @@ WAYS = tuple(
         r"\[" + _RANK + r"/\d{1,5}\]",
         r"(?<![a-z])(?:worker|proc|process|task|replica|trainer|actor|mpi|pe|dp|gpu|domain)"
         r"[ :=_#.-]?\[?" + _RANK + r"\b",
-        r"(?<![a-z0-9_])[rpwg]" + _RANK + r"\b(?! \d\d:)",
+        r"(?<![a-z0-9_-])[rpwg]" + _RANK + r"\b(?! \d\d:)",
         r"(?:^|\s)[a-z]\w*\[(?P<rank>\d{1,3})\]",
         r"(?:^|\s)[a-z][\w-]*[.@:#]" + _RANK + r" ?[|:>\]]",
         r"<" + _RANK + r">",
@@ -35,6 +35,10 @@ WAYS = tuple(
 )
 """Tried in this order; of equals the first wins."""
 
+_SPELLED = re.compile(r"\brank['\"]?[=:] ?['\"]?" + _RANK + r"\b", re.IGNORECASE)
+_ANYWHERE = 400
+"""Where a logger names its fields, the rank may be the last of them."""
+_MOST_SHARE = 0.6
 _SLACK = 6
 """Names stand at about the same place of each line."""
 _LEAST_SHARE = 0.2
@@ -53,6 +57,13 @@ class Way(msgspec.Struct, frozen=True):
         """Where a line names its rank."""
         return self.pattern.search(line[: self.until])
 
+    def without_name(self, line: str) -> str:
+        """The line without the name, where it begins with it."""
+        match = self.match(line)
+        if match is None or line[: match.start()].strip("[(<"):
+            return line
+        return line[match.end() :].lstrip("])>|:. ")
+
     def rank(self, line: str) -> int | None:
         """The rank that a line names where the lines of this file do."""
         match = self.match(line)
@@ -62,6 +73,10 @@ class Way(msgspec.Struct, frozen=True):
 def learn_way(lines: Sequence[str]) -> Way | None:
     """The way that fits a sample of a file's lines in their order, if one does."""
     best, best_fit = None, (False, max(_LEAST_LINES, int(_LEAST_SHARE * len(lines))) - 1)
+    spelled = Way(_SPELLED, _ANYWHERE)
+    ranks = [rank for line in lines if (rank := spelled.rank(line)) is not None]
+    if len(ranks) > max(_MOST_SHARE * len(lines), _LEAST_LINES) and _alternate(ranks):
+        return msgspec.structs.replace(spelled, several=len(set(ranks)) > 1)
     for pattern in WAYS:
         way = Way(pattern)
         matches = [match for line in lines if (match := way.match(line))]

@@ -1,0 +1,43 @@
+"""Hosts that should be there and are not: a node that never joined has no log at all."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+_LAST_PART = re.compile(r"(\d+|(?<=[-_])[a-z])(?!.*\d)")
+_COUNT = re.compile(r"nnodes[\"' =:]+(?:\d+:)?(\d+)|\b(\d+) nodes\b|num_nodes[ =:]+(\d+)")
+
+
+def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
+    """Names like those of the hosts that speak, which are spoken of but never speak.
+
+    Where none is spoken of, the gaps in the numbering up to the number of nodes that is stated.
+    """
+    texts = list(lines)
+    shapes = {_LAST_PART.sub("#", host, count=1) for host in present}
+    mentioned: Counter[str] = Counter()
+    for shape in shapes:
+        if "#" in shape:
+            stem, _, rest = shape.partition("#")
+            name = re.compile(rf"(?<![\w-]){re.escape(stem)}(?:\d+|[a-z]){re.escape(rest)}(?![\w-])")
+            for text in texts:
+                mentioned.update(set(name.findall(text)))
+    absent = [host for host, _count in mentioned.most_common() if host not in present]
+    return absent or _gaps(present, texts)
+
+
+def _gaps(present: Collection[str], lines: Iterable[str]) -> list[str]:
+    stated = [int(next(filter(None, m.groups()))) for text in lines if (m := _COUNT.search(text))]
+    numbered = {int(m[1]): host for host in present if (m := _LAST_PART.search(host)) and m[1].isdigit()}
+    if not numbered:
+        return []
+    low = 0 if 0 in numbered else 1
+    high = max([*numbered, *(low + count - 1 for count in stated)])
+    some_host = next(iter(numbered.values()))
+    return [
+        _LAST_PART.sub(lambda m, n=number: str(n).zfill(len(m[1]) if m[1][0] == "0" and len(m[1]) > 1 else 1), some_host, count=1)  # type: ignore[misc]
+        for number in range(low, high + 1)
+        if number not in numbered
+    ]
