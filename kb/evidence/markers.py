@@ -71,7 +71,9 @@ MARKERS = (
     ),
     Marker(r"(?i)\bKilled process\b|^\s*Killed\b|\boom_reaper\b|\bunder memory pressure\b", _F),
     Marker(r"\bIO_PAGE_FAULT\b|\b100% packet loss\b", _E),
-    Marker(r"(?i)\blink (is )?down\b|\bport error\b|\bno[- ]carrier\b|\bstate (lowerlayer)?down\b", _E),
+    Marker(
+        r"(?i)\blink (is )?down\b|\bport error\b|\bno[- ]carrier\b|\bstate (lowerlayer)?down\b", _E
+    ),
     # Collectives and hangs
     Marker(r"\bNCCL WARN\b", _E),
     Marker(r"(?i)\bwatchdog (caught|timeout|got stuck)|\bcollective operation timeout\b", _F),

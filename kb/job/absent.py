@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable
 
 from kb.job.cast import Cast, Voice
 from kb.job.exits import read_ranks
@@ -27,7 +27,10 @@ NAMED = tuple(
 """Lines in which a waiting rank names those that it misses."""
 
 _LAST = 3
-_STEP = re.compile(r"\b(?:step|iter(?:ation)?|batch|epoch|it|round|global_step|idx)s?\W{0,3}(\d+)", re.I)
+_DIGITS = re.compile(r"\d+")
+_STEP = re.compile(
+    r"\b(?:step|iter(?:ation)?|batch|epoch|it|round|global_step|idx)s?\W{0,3}(\d+)", re.I
+)
 
 
 def named_missing(remarks: Iterable[Remark]) -> list[int]:
@@ -60,8 +63,8 @@ def strange_ones(voices: Collection[Voice]) -> list[Voice]:
     """Those among whose last words are some that nobody said before."""
     said: Counter[str] = Counter()
     for voice in voices:
-        said.update({mask(remark.spoken) for remark in voice.ordinary[:-_LAST]})
-    lasts = {voice.rank: [mask(r.spoken) for r in voice.ordinary[-_LAST:]] for voice in voices}
+        said.update({shape_of(remark) for remark in voice.ordinary[:-_LAST]})
+    lasts = {voice.rank: [shape_of(r) for r in voice.ordinary[-_LAST:]] for voice in voices}
     for words in lasts.values():
         said.update(set(words))
     return [v for v in voices if any(said[words] == 1 for words in lasts[v.rank])]
@@ -79,7 +82,12 @@ def _minority(voices: Iterable[Voice], likeness: Callable[[Voice], Hashable]) ->
 
 
 def _template(voice: Voice) -> str:
-    return mask(voice.last.spoken) if voice.last else ""
+    return shape_of(voice.last) if voice.last else ""
+
+
+def shape_of(remark: Remark) -> str:
+    """What is the same in like lines of different ranks, whose names may be part of a word."""
+    return _DIGITS.sub("#", mask(remark.spoken))
 
 
 def _step(voice: Voice) -> int:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 
 from index.signatures import Scanner
 from kb.job.cast import Cast, Voice
 from kb.job.exits import Exit, read_exits
-from kb.job.judge import Judgement, Suspect, judge
-from kb.job.kinds import Kind
+from kb.job.judge import judge
+from kb.job.kinds import Kind, Standing
+from kb.job.recorder import compare, read_dump
 from kb.job.report import Cascade, Group, Job, Saying
 from kb.job.stragglers import find_straggler
-from kb.job.voices import Remark, listen
+from kb.job.suspects import Judgement, Suspect, saying
+from kb.job.voices import Recording, Remark, listen
 from kb.log import Log
 from kb.log.mask import mask
 
-_WORLD = re.compile(r"(?:mpirun|mpiexec)\b.*? -(?:np|n) (\d+)|\bworld[_ ]?size['\"]?[ :=]+(\d+)|\bnum_workers_joined=\d+.*world_size=(\d+)", re.I)
+_WORLD = re.compile(
+    r"(?:mpirun|mpiexec)\b.*? -(?:np|n) (\d+)|\bworld[_ ]?size['\"]?[ :=]+(\d+)", re.IGNORECASE
+)
+_MOST_MOMENTS = 8
 
 
 def analyse(log: Log, markers: Scanner) -> Job | None:
@@ -26,40 +31,32 @@ def analyse(log: Log, markers: Scanner) -> Job | None:
     Raises:
         LogError: a source cannot be read.
     """
-    recording = listen(log, markers)
-    remarks = recording.remarks
+    dumps = {source: dump for source in log.sources if (dump := read_dump(source))}
+    recording = listen(Log(source for source in log.sources if source not in dumps), markers)
     exits = read_exits(recording)
-    if not _several(remarks, exits):
+    if not (dumps or _several(recording.remarks, exits)):
         return None
-    last = max((r.attempt for r in remarks if r.rank is not None), default=0)
-    cast = Cast(_of_attempt(remarks, last), [one for one in exits if one.remark.attempt >= last])
+    *earlier, last = _attempts(recording)
+    recorded = compare(list(dumps.values()))
+    cast = Cast(
+        _of_attempt(recording.remarks, last),
+        [one for one in exits if one.remark.attempt >= last],
+        recorded,
+    )
     judgement = judge(cast)
+    world_size = _world_size(cast, recording)
+    before = tuple(one for number in earlier for one in _failures_of(number, recording, exits))
     if judgement is None or _ended_well(cast):
-        return _healthy(cast, remarks)
-    culprits = tuple(_saying(suspect) for suspect in judgement.suspects)
+        return _not_failed(cast, world_size, before)
     return Job(
         failed=True,
         kind=judgement.kind,
-        world_size=_world_size(cast, remarks),
-        culprits=culprits,
+        world_size=world_size,
+        culprits=tuple(suspect.saying for suspect in judgement.suspects),
         cascade=_cascade(cast, judgement),
         others=_others(cast, judgement),
-    )
-
-
-def _healthy(cast: Cast, remarks: Sequence[Remark]) -> Job:
-    world_size = _world_size(cast, remarks)
-    slow = find_straggler(cast)
-    if slow is None:
-        return Job(failed=False, kind=None, world_size=world_size)
-    suspect = Suspect(slow.rank, cast.ranks[slow.rank].host, slow.remark)
-    return Job(
-        failed=False,
-        kind=Kind.STRAGGLER,
-        world_size=world_size,
-        culprits=(_saying(suspect),),
-        finding=f"straggler: rank {slow.rank} takes {slow.ratio:.1f} times as long for"
-        f" {slow.field} as the others, which wait for it",
+        timeline=_timeline(cast, judgement),
+        earlier=before,
     )
 
 
@@ -67,6 +64,10 @@ def _several(remarks: Iterable[Remark], exits: Iterable[Exit]) -> bool:
     speakers = {(remark.rank, remark.host) for remark in remarks}
     told = {one.rank for one in exits if one.rank}
     return len(speakers) > 1 or bool(told)
+
+
+def _attempts(recording: Recording) -> list[int]:
+    return sorted({r.attempt for r in recording.remarks if r.rank is not None}) or [0]
 
 
 def _of_attempt(remarks: Iterable[Remark], attempt: int) -> list[Remark]:
@@ -78,40 +79,96 @@ def _of_attempt(remarks: Iterable[Remark], attempt: int) -> list[Remark]:
     ]
 
 
+def _failures_of(attempt: int, recording: Recording, exits: Iterable[Exit]) -> tuple[Saying, ...]:
+    """What failed in an attempt that was followed by another."""
+    cast = Cast(
+        [remark for remark in recording.remarks if remark.attempt == attempt],
+        [one for one in exits if one.remark.attempt == attempt],
+    )
+    judgement = judge(cast)
+    return tuple(suspect.saying for suspect in judgement.suspects) if judgement else ()
+
+
 def _ended_well(cast: Cast) -> bool:
-    return bool(cast.ranks) and all(voice.ended_well for voice in cast.ranks.values())
+    if any(not one.was_stopped for one in cast.exits):
+        return False
+    said_so = any(voice.exited_well for voice in cast.hosts.values())
+    return said_so or (bool(cast.ranks) and all(v.ended_well for v in cast.ranks.values()))
 
 
-def _world_size(cast: Cast, remarks: Iterable[Remark]) -> int | None:
-    ranks = {*cast.ranks, *(one.rank for one in cast.exits if one.rank is not None)}
-    stated = [int(next(filter(None, m.groups()))) for r in remarks if (m := _WORLD.search(r.text))]
-    return max([*stated, max(ranks, default=-1) + 1]) or None
+def _world_size(cast: Cast, recording: Recording) -> int | None:
+    stated = [
+        int(next(filter(None, match.groups())))
+        for remark in recording.remarks
+        if (match := _WORLD.search(remark.text))
+    ]
+    return max([*stated, max(cast.known_ranks, default=-1) + 1]) or None
 
 
-def _saying(suspect: Suspect) -> Saying:
-    remark = suspect.remark
-    if remark is None:
-        return Saying(suspect.rank, suspect.host, None, None, None, None)
-    return Saying(
-        suspect.rank, suspect.host, remark.file, remark.number, remark.time, remark.text.strip()
+def _not_failed(cast: Cast, world_size: int | None, earlier: tuple[Saying, ...]) -> Job:
+    slow = find_straggler(cast)
+    if slow is None:
+        return Job(failed=False, kind=None, world_size=world_size, earlier=earlier)
+    suspect = Suspect(slow.rank, cast.ranks[slow.rank].host, slow.remark)
+    return Job(
+        failed=False,
+        kind=Kind.STRAGGLER,
+        world_size=world_size,
+        culprits=(suspect.saying,),
+        earlier=earlier,
+        finding=f"straggler: rank {slow.rank} takes {slow.ratio:.1f} times as long for"
+        f" {slow.field} as the others, which wait for it",
     )
 
 
-def _cascade(cast: Cast, judgement: Judgement) -> Cascade | None:
-    return None
-
-
-def _others(cast: Cast, judgement: Judgement) -> tuple[Group, ...]:
+def _bystanders(cast: Cast, judgement: Judgement) -> Iterator[tuple[Voice, Remark]]:
+    """The ranks that are not at fault, each with its complaint or its last words."""
     guilty = {suspect.rank for suspect in judgement.suspects}
-    groups: dict[str, list[Voice]] = defaultdict(list)
     for voice in cast.ranks.values():
         said = voice.failure or voice.last
         if voice.rank not in guilty and said is not None:
-            groups[mask(said.spoken)].append(voice)
+            yield voice, said
+
+
+def _cascade(cast: Cast, judgement: Judgement) -> Cascade | None:
+    """The complaints that follow from the first failure, and the commonest of them."""
+    fallen = [said for _voice, said in _bystanders(cast, judgement) if said.row]
+    if not fallen:
+        return None
+    common, _count = Counter(mask(said.spoken) for said in fallen).most_common(1)[0]
+    example = next(said for said in fallen if mask(said.spoken) == common)
+    return Cascade(len(fallen), example.spoken.strip())
+
+
+def _others(cast: Cast, judgement: Judgement) -> tuple[Group, ...]:
+    groups: dict[str, list[tuple[Voice, Remark]]] = defaultdict(list)
+    for voice, said in _bystanders(cast, judgement):
+        groups[mask(said.spoken)].append((voice, said))
     return tuple(
         Group(
-            tuple(voice.rank for voice in group if voice.rank is not None),
-            (group[0].failure or group[0].last).spoken,  # type: ignore[union-attr]
+            tuple(voice.rank for voice, _said in group if voice.rank is not None),
+            group[0][1].spoken.strip(),
         )
         for group in sorted(groups.values(), key=len, reverse=True)
     )
+
+
+def _timeline(cast: Cast, judgement: Judgement) -> tuple[Saying, ...]:
+    """The first line, the first failures, the first to follow and the launcher's end of it."""
+    said = [r for voice in cast.voices for r in voice.remarks if r.stamped and r.at is not None]
+    guilty = [suspect.remark for suspect in judgement.suspects if suspect.remark]
+    fallen = [one for _voice, one in _bystanders(cast, judgement) if one.row and one.at is not None]
+    stopped = [r for r in said if r.rank is None and r.standing is Standing.STOPPED]
+    chosen = [
+        *sorted(said, key=_at)[:1],
+        *guilty[: _MOST_MOMENTS // 2],
+        *sorted(fallen, key=_at)[:1],
+        *sorted(stopped, key=_at)[:1],
+        *sorted(said, key=_at)[-1:],
+    ]
+    unique = {(remark.file, remark.number): remark for remark in chosen if remark.at is not None}
+    return tuple(saying(r, r.rank, r.host) for r in sorted(unique.values(), key=_at))
+
+
+def _at(remark: Remark) -> float:
+    return remark.at or 0.0

@@ -10,18 +10,26 @@ from functools import cached_property
 
 from kb.evidence.markers import Grade
 from kb.job.exits import Exit
-from kb.job.lines import ATTACHED
 from kb.job.kinds import Standing
+from kb.job.lines import ATTACHED
+from kb.job.recorder import Recorded
 from kb.job.voices import Remark
 from kb.log.mask import mask
 
-_NATIVE = re.compile(r"\[[IWEF]\d{4} \d\d:|[IWEF]\d{4} \d\d:.* torch/|.*\bNCCL (?:INFO|WARN)\b|/\S+:\d+: \w*Warning")
+_NATIVE = re.compile(
+    r"\[[IWEF]\d{4} \d\d:|[IWEF]\d{4} \d\d:.* torch/|.*\bNCCL (?:INFO|WARN)\b|/\S+:\d+: \w*Warning"
+)
 _UNCAUGHT = re.compile(r"\[rank\d+\]: ?\S")
-_CHAINED = re.compile(r"During handling of the above exception|Original Traceback")
-_CAUSED = re.compile(r"The above exception was the direct cause")
+_CHAINED = re.compile(
+    r"During handling of the above exception|The above exception was the direct cause"
+    r"|Original Traceback"
+)
+_UNHANDLED = re.compile(r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:")
+_LAST = 3
+EXITED_WELL = r"\b(?:exit(?:ed|ing)? (?:with )?(?:status|code)|returned|rc|ret|status)[: =]*0\b"
 _ENDED_WELL = re.compile(
     r"\b(?:finish(?:ed|ing)?|done|complet(?:ed?|ion)|success(?:ful(?:ly)?)?|bye|all good)\b"
-    r"|\bexit(?:ed|ing)? (?:with )?(?:status|code)[: =]*0\b",
+    r"|" + EXITED_WELL,
     re.IGNORECASE,
 )
 
@@ -68,7 +76,7 @@ class Voice:
     def _is_past(self, place: int, remark: Remark) -> bool:
         """Whether the work went on after a complaint. What nobody says in a file of several ranks
         is past when each of them speaks later."""
-        if _UNCAUGHT.match(remark.text):
+        if _UNCAUGHT.match(remark.text) or place in self._unhandled:
             return False
         if self.rank is None and remark.file in self._settled:
             return remark.number < self._settled[remark.file]
@@ -93,6 +101,24 @@ class Voice:
         """Whether it says so, and does not complain afterwards."""
         return not self.failures and any(_ENDED_WELL.search(r.text) for r in self.remarks[-5:])
 
+    @property
+    def exited_well(self) -> bool:
+        """Whether its last lines report an exit without error."""
+        return any(re.search(EXITED_WELL, remark.text) for remark in self.remarks[-_LAST:])
+
+    @cached_property
+    def _unhandled(self) -> set[int]:
+        """Places in stacks that ended a thread or a process, whatever others went on with."""
+        places: set[int] = set()
+        unhandled = False
+        for place, remark in enumerate(self.remarks):
+            unhandled = bool(_UNHANDLED.search(remark.text)) or (
+                unhandled and not _is_ordinary(remark)
+            )
+            if unhandled:
+                places.add(place)
+        return places
+
     @cached_property
     def _went_on(self) -> int:
         """The place of the last line that shows it at its everyday work."""
@@ -108,13 +134,10 @@ class Voice:
         return last
 
     def _end_of_chain(self, first: Remark, most: Standing) -> Remark:
-        """An exception raised while another was handled is what it died of; one raised *from*
-        another is not."""
+        """Of exceptions that led to each other, the one it died of."""
         chosen, linked = first, False
         start = next(place for place, remark in enumerate(self.remarks) if remark is first)
         for remark in self.remarks[start + 1 :]:
-            if _CAUSED.search(remark.text):
-                break
             linked = linked or bool(_CHAINED.search(remark.text))
             if linked and remark.standing is most:
                 chosen, linked = remark, False
@@ -174,8 +197,14 @@ def _settled(voices: Iterable[Sequence[Remark]]) -> dict[str | None, int]:
 class Cast:
     """Everybody who speaks in one attempt."""
 
-    def __init__(self, remarks: Iterable[Remark], exits: Sequence[Exit]) -> None:
+    def __init__(
+        self,
+        remarks: Iterable[Remark],
+        exits: Sequence[Exit],
+        recorded: Recorded | None = None,
+    ) -> None:
         self.exits = exits
+        self.recorded = recorded
         by_rank: dict[int, list[Remark]] = defaultdict(list)
         by_host: dict[str | None, list[Remark]] = defaultdict(list)
         for remark in remarks:
@@ -190,6 +219,11 @@ class Cast:
             rank: Voice(rank, self._host_of(rank, said), said, settled)
             for rank, said in sorted(by_rank.items())
         }
+
+    @property
+    def known_ranks(self) -> list[int]:
+        """Ranks that speak or that are spoken of."""
+        return sorted({*self.ranks, *(one.rank for one in self.exits if one.rank is not None)})
 
     @property
     def voices(self) -> list[Voice]:

@@ -80,6 +80,8 @@ ONE_LINE = tuple(
         r"\bpid (?P<pid>\d+)\b\D{0,20}(?:returned|exited|exit code|exit status|status)\D{0,12}(?P<code>\d+)",
         r"\bline \d+: +(?P<pid>\d+) (?P<words>Segmentation fault|Killed|Aborted|Bus error|Illegal"
         r" instruction|Floating point exception|Terminated)",
+        # Ray
+        r"(?P<abort>ray::\S+\(\)).{0,12}\(pid=(?P<pid>\d+)",
         # Linux
         r"\b(?P<kernel>Killed process) (?P<pid>\d+)",
         r"\b(?P<kernel>segfault) at .*(?:ip|rip)\b",
@@ -87,7 +89,9 @@ ONE_LINE = tuple(
 )
 """One report a line."""
 
-_TORCHRUN_KEY = re.compile(r"^\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: (?P<value>.*)")
+_TORCHRUN_KEY = re.compile(
+    r"^\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: (?P<value>.*)"
+)
 _TORCHRUN_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
 _TORCHRUN_EXIT = re.compile(r"(-?\d+) \(pid: (\d+)\)")
 _MPI_NAME = re.compile(r"Process name: \[\[[^\]]*\],(\d+)\]")
@@ -101,7 +105,9 @@ def read_exits(recording: Recording) -> list[Exit]:
     """All reports in the lines of a job, in their order, with the ranks as far as known."""
     found = list(_reports(recording.remarks))
     by_place = {(one.host, one.local_rank): one.rank for one in found if one.rank is not None}
-    by_pid = recording.pids | {one.pid: one.rank for one in found if one.pid and one.rank is not None}
+    by_pid = recording.pids | {
+        one.pid: one.rank for one in found if one.pid and one.rank is not None
+    }
     for place, one in enumerate(found):
         if one.rank is None:
             rank = by_pid.get(one.pid) if one.pid else None

@@ -21,7 +21,9 @@ def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
     for shape in shapes:
         if "#" in shape:
             stem, _, rest = shape.partition("#")
-            name = re.compile(rf"(?<![\w-]){re.escape(stem)}(?:\d+|[a-z]){re.escape(rest)}(?![\w-])")
+            name = re.compile(
+                rf"(?<![\w-]){re.escape(stem)}(?:\d+|[a-z]){re.escape(rest)}(?![\w-])"
+            )
             for text in texts:
                 mentioned.update(set(name.findall(text)))
     absent = [host for host, _count in mentioned.most_common() if host not in present]
@@ -30,14 +32,20 @@ def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
 
 def _gaps(present: Collection[str], lines: Iterable[str]) -> list[str]:
     stated = [int(next(filter(None, m.groups()))) for text in lines if (m := _COUNT.search(text))]
-    numbered = {int(m[1]): host for host in present if (m := _LAST_PART.search(host)) and m[1].isdigit()}
+    numbered = {
+        int(m[1]): host for host in present if (m := _LAST_PART.search(host)) and m[1].isdigit()
+    }
     if not numbered:
         return []
     low = 0 if 0 in numbered else 1
     high = max([*numbered, *(low + count - 1 for count in stated)])
     some_host = next(iter(numbered.values()))
     return [
-        _LAST_PART.sub(lambda m, n=number: str(n).zfill(len(m[1]) if m[1][0] == "0" and len(m[1]) > 1 else 1), some_host, count=1)  # type: ignore[misc]
+        _LAST_PART.sub(
+            lambda m, n=number: str(n).zfill(len(m[1]) if m[1][0] == "0" and len(m[1]) > 1 else 1),
+            some_host,
+            count=1,
+        )  # type: ignore[misc]
         for number in range(low, high + 1)
         if number not in numbered
     ]

@@ -6,35 +6,20 @@ explains all that lost or waited for it; a launcher's word counts where the rank
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-
-import msgspec
+from collections.abc import Callable, Iterable, Mapping
 
 from kb.job.absent import furthest, named_missing, odd_ones, strange_ones, without_words
 from kb.job.cast import Cast, Voice
-from kb.job.exits import Exit
+from kb.job.clocks import clock_offsets
+from kb.job.desync import mismatched
+from kb.job.divergence import BAD_VALUE, first_to_diverge
+from kb.job.dumps import odd_stacks
 from kb.job.hosts import missing_hosts
 from kb.job.kinds import Kind, Standing
 from kb.job.links import cut_off
+from kb.job.suspects import Judgement, Suspect
 from kb.job.voices import Remark
 from kb.log.mask import mask
-
-
-class Suspect(msgspec.Struct, frozen=True):
-    """A rank or host at fault and the line that shows it."""
-
-    rank: int | None
-    host: str | None
-    remark: Remark | None
-
-
-class Judgement(msgspec.Struct, frozen=True):
-    """What a rule comes to."""
-
-    kind: Kind
-    suspects: tuple[Suspect, ...]
 
 
 def judge(cast: Cast) -> Judgement | None:
@@ -53,7 +38,9 @@ def _killed_by_kernel(cast: Cast) -> Judgement | None:
             continue
         rank = killed.rank
         if rank is None:
-            rank = next((one.rank for one in cast.exits if one.signal == 9 and one.rank is not None), None)
+            rank = next(
+                (one.rank for one in cast.exits if one.signal == 9 and one.rank is not None), None
+            )
         if rank is None and not any(one.signal == 9 and not one.by_kernel for one in cast.exits):
             continue
         kind = Kind.MEMORY if killed.signal == 9 else Kind.SIGNAL
@@ -65,17 +52,21 @@ def _killed_by_kernel(cast: Cast) -> Judgement | None:
 def _failed_by_itself(cast: Cast) -> Judgement | None:
     """Exceptions, crashes and named causes, the earliest first; equal words share the blame."""
     found = [_suspect(cast, voice) for voice in cast.voices if voice.standing >= Standing.OWN]
-    told = [one for rank in cast.ranks for one in _silent_deaths(cast, rank)]
+    told = [one for rank in cast.known_ranks for one in _silent_deaths(cast, rank)]
     told = [one for one in told if one.rank not in {suspect.rank for suspect in found}]
     if not found and told:
         return Judgement(Kind.SIGNAL, tuple(told[:1]))
     if not found:
         return None
-    found.sort(key=_when)
+    offsets = clock_offsets(cast)
+    found.sort(key=lambda suspect: _when(suspect, offsets))
     first = found[0]
     assert first.remark is not None  # noqa: S101  a suspect of this rule has said something
     words = mask(first.remark.spoken)
     alike = [one for one in found if one.remark and mask(one.remark.spoken) == words]
+    if len(alike) > 1 and BAD_VALUE.search(words):
+        diverged = first_to_diverge(list(cast.ranks.values()))
+        alike = [Suspect(v.rank, v.host, remark) for v, remark in diverged] or alike
     return Judgement(first.remark.kind or Kind.EXCEPTION, tuple(alike))
 
 
@@ -114,75 +105,43 @@ def _is_follower(voice: Voice | None) -> bool:
     return voice is not None and voice.standing >= Standing.BEREFT
 
 
-def _when(suspect: Suspect) -> tuple[bool, float]:
+def _when(suspect: Suspect, offsets: Mapping[str | None, float]) -> tuple[bool, float]:
     at = suspect.remark.at if suspect.remark else None
-    return at is None, at or 0.0
+    return at is None, (at or 0.0) - offsets.get(suspect.host, 0.0)
 
 
 def _silent_deaths(cast: Cast, rank: int) -> Iterable[Suspect]:
     """A rank that a launcher reports as dead of itself, and that did not say why."""
-    voice = cast.ranks[rank]
-    if voice.standing >= Standing.BEREFT:
+    voice = cast.ranks.get(rank)
+    if _is_follower(voice):
         return
     for one in cast.exits_of(rank):
         if not one.was_stopped:
-            told = one.remark if one.signal else voice.failure or _farewell(voice) or one.remark
-            yield Suspect(rank, one.host or voice.host, told)
+            told = one.remark if one.signal else _farewell(voice) or one.remark
+            yield Suspect(rank, one.host or (voice and voice.host), told)
             return
 
 
-def _farewell(voice: Voice) -> Remark | None:
-    """The last thing a rank said, where it had not said the like before."""
+def _farewell(voice: Voice | None) -> Remark | None:
+    """What a rank complained of, or the last thing it said, if it had not said the like before."""
+    if voice is None or voice.failure:
+        return voice and voice.failure
     words = [mask(remark.spoken) for remark in voice.ordinary]
     return voice.last if words and words.count(words[-1]) == 1 else None
 
 
-def _mismatched(cast: Cast) -> Judgement | None:
-    """Ranks that did different things: the minority is at fault."""
-    apart = [voice for voice in cast.voices if voice.standing is Standing.APART]
-    if not apart:
+def _recorded(cast: Cast) -> Judgement | None:
+    """Ranks whose recorded collectives are not those of the others."""
+    if cast.recorded is None:
         return None
-    odd = _odd_fingerprints(apart)
-    if odd:
-        suspects = [
-            Suspect(rank, cast.host_told(rank), _line_of(cast, rank, apart)) for rank in odd
-        ]
-        return Judgement(Kind.DESYNC, tuple(suspects))
-    chosen = odd_ones(list(cast.ranks.values())) or apart
-    return Judgement(
-        Kind.DESYNC, tuple(Suspect(v.rank, v.host, v.failure or v.last) for v in chosen)
-    )
-
-
-_FINGERPRINT = re.compile(
-    r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(SequenceNumber=(?P<seq>\d+),"
-    r" OpType=(?P<op>\w+)(?:, TensorShape=(?P<shape>\[[^\]]*\]))?"
-)
-
-
-def _odd_fingerprints(voices: Iterable[Voice]) -> list[int]:
-    """Ranks whose collective differs from that of most."""
-    seen: dict[int, Hashable] = {}
-    for voice in voices:
-        for remark in voice.failures:
-            for match in _FINGERPRINT.finditer(remark.text):
-                seen[int(match["rank"])] = (match["op"], match["shape"])
-    for part in (slice(0, 1), slice(0, 2)):
-        groups: dict[Hashable, list[int]] = defaultdict(list)
-        for rank, fingerprint in seen.items():
-            groups[fingerprint[part]].append(rank)  # type: ignore[index]
-        most = max(map(len, groups.values()), default=0)
-        odd = [rank for group in groups.values() if len(group) < most for rank in group]
-        if odd:
-            return sorted(odd)
-    return []
-
-
-def _line_of(cast: Cast, rank: int, apart: Sequence[Voice]) -> Remark | None:
-    voice = cast.ranks.get(rank)
-    if voice is not None and voice.failure is not None:
-        return voice.failure
-    return next((one.failure for one in apart if one.failure), None)
+    suspects = []
+    for rank, (file, text) in cast.recorded.sayings.items():
+        voice = cast.ranks.get(rank)
+        said = (voice.failure or voice.last) if voice else None
+        host = voice.host if voice else cast.host_told(rank)
+        suspects.append(Suspect(rank, host, said, (file, text)))
+    kind = Kind.DESYNC if cast.recorded.mismatched else Kind.HANG
+    return Judgement(kind, tuple(suspects))
 
 
 def _cut_off(cast: Cast) -> Judgement | None:
@@ -209,16 +168,18 @@ def _never_joined(cast: Cast) -> Judgement | None:
     missing = missing_hosts(present, (r.text for voice in cast.voices for r in voice.remarks))
     if not missing:
         return None
-    return Judgement(
-        Kind.RENDEZVOUS, tuple(Suspect(None, host, waiting[0]) for host in missing)
-    )
+    return Judgement(Kind.RENDEZVOUS, tuple(Suspect(None, host, waiting[0]) for host in missing))
 
 
 def _absent(cast: Cast) -> Judgement | None:
     """Ranks that others waited for or lost, and that said nothing of the kind themselves."""
     waiting = [v for v in cast.voices if v.standing in (Standing.WAITED, Standing.BEREFT)]
-    if not waiting:
+    stopped = [v for v in cast.voices if any(r.kind is Kind.HANG for r in v.failures)]
+    if not waiting and not stopped:
         return None
+    odd = odd_stacks(cast.ranks.values())
+    if odd:
+        return Judgement(Kind.HANG, tuple(Suspect(v.rank, v.host, remark) for v, remark in odd))
     remarks = [remark for voice in waiting for remark in voice.failures]
     named = named_missing(remarks)
     silent = without_words(cast)
@@ -227,11 +188,16 @@ def _absent(cast: Cast) -> Judgement | None:
         or _not_stopped(cast, silent)
         or odd_ones(list(cast.ranks.values()))
     )
-    hung = any(voice.standing is Standing.WAITED for voice in waiting)
+    hung = stopped or any(voice.standing is Standing.WAITED for voice in waiting)
     kind = Kind.HANG if hung else Kind.NETWORK
-    suspects = [Suspect(v.rank, v.host, v.failure or v.last) for v in candidates]
-    suspects = suspects or [_suspect(cast, waiting[0])]
+    suspects = [Suspect(v.rank, v.host, _last_words(v)) for v in candidates]
+    suspects = suspects or [_suspect(cast, (waiting or stopped)[0])]
     return Judgement(kind, tuple(suspects))
+
+
+def _last_words(voice: Voice) -> Remark | None:
+    """A complaint of its own, or the last thing it was at."""
+    return voice.failure if voice.standing is Standing.SAID else voice.last or voice.failure
 
 
 def _not_stopped(cast: Cast, silent: list[Voice]) -> list[Voice]:
@@ -248,7 +214,8 @@ def _not_stopped(cast: Cast, silent: list[Voice]) -> list[Voice]:
 RULES: tuple[Callable[[Cast], Judgement | None], ...] = (
     _killed_by_kernel,
     _failed_by_itself,
-    _mismatched,
+    _recorded,
+    mismatched,
     _cut_off,
     _never_joined,
     _absent,

@@ -73,8 +73,18 @@ _S, _B, _W, _A, _O, _C = (
 
 ROWS = (
     # Told to stop
-    _row(_S, Kind.SIGNAL, r"\bSIGTERM\b|\bSignal(?:s\.)?:? ?15\b|SignalException.*\b15\b|KeyboardInterrupt"),
+    _row(
+        _S,
+        Kind.SIGNAL,
+        r"\bSIGTERM\b|\bSignal(?:s\.)?:? ?15\b|SignalException.*\b15\b|KeyboardInterrupt",
+    ),
     _row(_S, Kind.SIGNAL, r"signal: Terminated|\bsending process \d+ closing|Exception ignored in"),
+    _row(
+        _S,
+        Kind.HANG,
+        r"time ?limit\b.{0,40}\b(?:reached|exceeded|expired)|due to time ?limit|MPIEXEC_TIMEOUT"
+        r"|exceeded the time limit",
+    ),
     # Something outside
     _row(
         _C,
@@ -129,8 +139,8 @@ ROWS = (
         Kind.HANG,
         r"timed out waiting \d+ ?ms|collective operation timeout|watchdog (?:caught|timeout)"
         r"|monitoredBarrier|application timeout caused|operation timed out|timed out while waiting"
-        r"|time ?limit\b.{0,40}\b(?:reached|exceeded|expired)|due to time ?limit|time limit for job|MPIEXEC_TIMEOUT|exceeded the time limit"
-        r"|last enqueued .*work|^Timeout \(\d+:\d\d:\d\d\)!|(?:barrier|collective|all_?reduce|all_?gather|broadcast|recv|send)\b.{0,60}\btimed out",
+        r"|last enqueued .*work|^Timeout \(\d+:\d\d:\d\d\)!"
+        r"|(?:barrier|collective|all_?reduce|all_?gather|broadcast|recv|send)\b.{0,60}\btimed out",
     ),
     # A peer went away
     _row(
@@ -154,8 +164,9 @@ ROWS = (
         r"DataLoader worker .*(?:exited unexpectedly|killed by signal: Terminated)"
         r"|fatal error in \w+: (?:other mpi|unknown) error|BAD TERMINATION|callback returned error status"
         r"|\bterminated badly\b|demux engine error|assert \(!closed\)"
-        r"|ChildFailedError|\bMPI_ERR_PROC_FAILED\b|RayActorError|ActorDiedError",
+        r"|ProcessRaisedException|ProcessExitedException|ChildFailedError|\bMPI_ERR_PROC_FAILED\b|RayActorError|ActorDiedError",
     ),
+    _row(Standing.SAID, Kind.EXCEPTION, r"RayTaskError|WorkerCrashedError"),
     # By itself
     _row(
         _O,

@@ -23,12 +23,10 @@ _MOST_MARKED = 200
 """So many of the first and so many of the last marked lines of a file are kept."""
 _TRACEBACK = b"Traceback (most recent call last)"
 
-_TAG = re.compile(
-    r"(?:\[\d+,\d+\]|\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})<std(?:out|err|diag)>:"
-)
+_TAG = re.compile(r"(?:\[\d+,\d+\]|\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})<std(?:out|err|diag)>:")
 
 ATTACHED = re.compile(
-    r"\s+(?![\s\d.+:-])|\s*$|frame #\d|<omitting|(?:Original )?Traceback \(|The above exception"
+    r"\s+(?![\s\d.+:-]|(?:INFO|DEBUG|TRACE|WARN\w*|ERROR|CRITICAL|FATAL)\b)|\s*$|frame #\d|<omitting|(?:Original )?Traceback \(|The above exception"
     r"|During handling|Exception raised from|\[? ?\d+\]? +[./]\S*\(|=+ backtrace"
 )
 """The beginning of a line that belongs to the one before it, most often a part of a stack."""
@@ -63,9 +61,7 @@ def read_lines(source: Source, markers: Scanner, budget: int) -> list[Line]:
     return _sparse(first, blocks, markers, budget)
 
 
-def _sparse(
-    first: list[Block], rest: Iterator[Block], markers: Scanner, budget: int
-) -> list[Line]:
+def _sparse(first: list[Block], rest: Iterator[Block], markers: Scanner, budget: int) -> list[Line]:
     found = list(_lines(first[0], islice(_starts(first[0]), budget // 4), markers))
     early: list[Line] = []
     late: deque[Line] = deque(maxlen=_MOST_MARKED)

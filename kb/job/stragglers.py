@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 import msgspec
@@ -19,14 +19,19 @@ _FIELD = re.compile(
     r"(?P<name>[A-Za-z][\w/.-]*?)\s{0,3}[=:]?\s{0,8}(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>ms|us|s|sec)?\b"
 )
 _TIME = re.compile(
-    r"time|(?:^|_)(?:ms|sec|secs|dt|t)$|fwd|bwd|forward|backward|compute|load|data|step_?s|elapsed|dur", re.I
+    r"time|(?:^|_)(?:ms|sec|secs|dt|t)$|fwd|bwd|forward|backward|compute|load|data|step_?s|elapsed|dur",
+    re.I,
 )
 _WAIT = re.compile(r"comm|wait|sync|reduce|gather|barrier|nccl|idle|mpi", re.IGNORECASE)
-_TOTAL = re.compile(r"total|/step|/iter|per_step|step_?time|iter_?time|interval|wall|eta", re.IGNORECASE)
+_TOTAL = re.compile(
+    r"total|/step|/iter|per_step|step_?time|iter_?time|interval|wall|eta", re.IGNORECASE
+)
 
 _LEAST_SAMPLES = 5
 _SLOWER = 1.8
 _LESS_WAIT = 0.7
+_NOTHING = 0.01
+"""Of the longest time printed; less counts as this much."""
 _LEAST_PART = 0.2
 """What is slow must make up this part of the longest time printed."""
 
@@ -82,20 +87,21 @@ def _slow(
 ) -> Straggler | None:
     if _WAIT.search(name) or _TOTAL.search(name):
         return None
+    longest = max(
+        median(values.values())
+        for other, values in medians.items()
+        if other == name or _TOTAL.search(other) or _WAIT.search(other) or other.endswith(" ms")
+    )
     rank, slowest = max(medians[name].items(), key=lambda pair: pair[1])
-    usual = median(_others(medians[name], rank))
-    if usual <= 0 or slowest < _SLOWER * usual or slowest < _SLOWER * 0.9 * max(_others(medians[name], rank)):
+    others = _others(medians[name], rank)
+    usual = max(median(others), _NOTHING * longest)
+    if usual <= 0 or slowest < _SLOWER * max(usual, 0.9 * max(others)):
         return None
     waits_less = any(
         _WAIT.search(other) and values[rank] <= _LESS_WAIT * median(_others(values, rank))
         for other, values in medians.items()
     )
     is_time = name.endswith(" ms") or _TIME.search(name)
-    longest = max(
-        median(values.values())
-        for other, values in medians.items()
-        if other == name or _TOTAL.search(other) or _WAIT.search(other) or other.endswith(" ms")
-    )
     if not (waits_less or is_time) or slowest - usual < _LEAST_PART * longest:
         return None
     values = sorted(samples[rank][name], key=lambda pair: pair[0])

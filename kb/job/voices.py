@@ -23,11 +23,13 @@ _LEAST_OF_A_FILE, _MOST_OF_A_FILE = 80, 20_000
 _SAMPLE = 600
 
 _RESTART = re.compile(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
-_SPEAKING_PID = re.compile(r"\[(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+)\] |.{0,60}?\bpid[=:](?P<pid2>\d+)\b")
+_SPEAKING_PID = re.compile(
+    r"\[(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+)\] |.{0,60}?\bpid[=:](?P<pid2>\d+)\b"
+)
 _RANK_AND_PID = re.compile(
     r"\b(?:rank|worker|task|process)[ :=#]+(?P<rank>\d+)\b.{0,60}?\bpid[ :=]+(?P<pid>\d+)"
     r"|\[[\w.-]+:(?P<pid3>\d+)\] \*\*\* reported by process \[\d+,(?P<rank3>\d+)\]"
-    r"|\bpid[ :=]+(?P<pid2>\d+)\b.{0,40}?\brank[ :=]+(?P<rank2>\d+)",
+    r"|\bpid[ :=]+(?P<pid2>\d+)\b.{0,40}?(?:\brank[ :=]+|\) \[)(?P<rank2>\d+)",
     re.IGNORECASE,
 )
 _PID = re.compile(r"\bpid[ :=]+(\d+)", re.IGNORECASE)
@@ -42,7 +44,9 @@ _SYSLOG = re.compile(
 _NAME_PART = re.compile(r"[A-Za-z][\w-]*\d[\w-]*|[a-z]+-[a-z]+")
 _BEGINNING = 60
 _SHARE = 0.2
-_NO_HOSTS = re.compile(r"(?:name|and|is|are|of|was|not|memory|the|key|unreachable|list|side)$|rank", re.IGNORECASE)
+_NO_HOSTS = re.compile(
+    r"(?:name|and|is|are|of|was|not|memory|the|key|unreachable|list|side)$|rank", re.IGNORECASE
+)
 
 
 class Remark(msgspec.Struct, frozen=True, gc=False):
@@ -195,8 +199,10 @@ def _confirmed(origin: Origin, name: str, lines: Sequence[Line]) -> Origin:
 
 
 def _name(host: str | None) -> str | None:
-    """A host's name; not an address or a time that stood in its place."""
-    return host if host and host[0].isalpha() else None
+    """A host's name; not an address, a time or a rank's name that stood in its place."""
+    if host is None or not host[0].isalpha() or re.search(r"\.\d+$", host):
+        return None
+    return host.removeprefix("slurmstepd-")
 
 
 def _pids(heard: Iterable[_Heard]) -> dict[int, int]:

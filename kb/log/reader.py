@@ -82,6 +82,18 @@ class Source:
                 raise failure from error
             self.notice = str(failure)
 
+    def read_bytes(self, most: int) -> bytes:
+        """The first `most` bytes as they are.
+
+        Raises:
+            LogError: it cannot be opened or read.
+        """
+        try:
+            with self._opener() as raw:
+                return _read_some(raw, most)
+        except OSError as error:
+            raise LogError(self.name or "standard input", error.strerror or str(error)) from error
+
     def _decoded(self, raw: Readable) -> Iterator[bytes]:
         """Decompress and convert to UTF-8. What can be read of a damaged file is read."""
         head = _read_some(raw, _SNIFF_BYTES)

@@ -15,14 +15,16 @@ import msgspec
 _CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _DIGITS = r"(?P<hour>[0-2]\d)(?P<minute>[0-5]\d)(?P<second>[0-5]\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _ZONE = r"\s?(?P<zone>Z\b|UTC\b|[+-]\d\d:?\d\d\b)?"
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _MONTH = rf"(?P<name>{'|'.join(_MONTHS)})"
 
 FORMATS = tuple(
     re.compile(pattern)
     for pattern in (
         # ISO 8601 and its relatives, torchrun's underscore among them
-        r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d\d)[-/.](?P<day>\d\d)[T ,_:]{1,2}" + _CLOCK + _ZONE,
+        r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d\d)[-/.](?P<day>\d\d)[T ,_:]{1,2}"
+        + _CLOCK
+        + _ZONE,
         r"(?<!\d)(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)[T _-]" + _CLOCK + _ZONE,
         r"(?<!\d)(?P<year>20\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)T" + _DIGITS + _ZONE,
         r"(?<!\d)(?P<year>20\d\d)-?(?P<yearday>[0-3]\d\d)T" + _DIGITS + _ZONE,
@@ -31,6 +33,7 @@ FORMATS = tuple(
         # asctime, syslog, dmesg -T
         _MONTH + r" +(?P<day>\d{1,2}) " + _CLOCK + r"(?: (?P<year>\d{4})\b)?",
         r"(?<!\d)(?P<day>\d{1,2})[ /-]" + _MONTH + r"[ /-](?P<year>\d{4})[ :T]" + _CLOCK + _ZONE,
+        r"(?<!\d)(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>\d{4})[ T]" + _CLOCK + _ZONE,
         r"(?<!\d)(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4}),? " + _CLOCK + _ZONE,
         r"(?<![\d/])(?P<year2>\d\d)/(?P<month>\d\d)/(?P<day>\d\d) " + _CLOCK,
         r"(?<!\d)(?P<month>\d\d)[-/](?P<day>\d\d) " + _CLOCK,
