@@ -16,6 +16,7 @@ from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, collect, fa
 from kb.evidence.markers import Grade
 from kb.glossary import has_chinese, translate
 from kb.incident import Incident, Kind, Strength
+from kb.job import Job, analyse
 from kb.knowledge import Knowledge
 from kb.log import Log
 
@@ -78,6 +79,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     """Best first; records of kind `incident` only."""
     notes: tuple[Note, ...]
     question: Question | None
+    job: Job | None
+    """Who failed first; None where the log is not from several ranks."""
     evidence: Evidence
     notices: tuple[str, ...]
     """What the user should know about the input itself."""
@@ -103,9 +106,14 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
         LogError: the log cannot be read.
     """
     started = time.perf_counter()
-    evidence = collect(log, knowledge.signatures, knowledge.markers)
-    found = find(evidence, knowledge)
-    calm = is_calm(found, evidence)
+    analysis = analyse(log, knowledge.markers)
+    job = analysis.job if analysis else None
+    blocks = analysis.evidence if analysis and analysis.evidence else log.blocks()
+    evidence = collect(blocks, knowledge.signatures, knowledge.markers)
+    found = find(evidence, knowledge, job.finding if job else None)
+    calm = (job is None or job.kind is None) and is_calm(found, evidence)
+    if analysis and analysis.ended_well and not analysis.job.culprits:
+        calm, found = True, [item for item in found if item.kind is Kind.HARMLESS]
     show_at = SHOW_CALM_AT if calm and evidence.progressing else SHOW_AT
     matches = _matches([item for item in found if item.kind is Kind.INCIDENT], calm, show_at)
     notes = tuple(
@@ -118,28 +126,30 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
         matches=tuple(matches[:top]),
         notes=notes,
         question=_question(matches),
+        job=job,
         evidence=evidence,
         notices=tuple(log.notices),
         elapsed_ms=(time.perf_counter() - started) * 1000,
     )
 
 
-def find(evidence: Evidence, knowledge: Knowledge) -> list[Found]:
-    """All records that anything speaks for, unordered."""
+def find(evidence: Evidence, knowledge: Knowledge, finding: str | None = None) -> list[Found]:
+    """All records that anything speaks for, unordered. `finding` is what no line says by itself."""
     if not evidence.lines:
         return []
     return [
         Found(candidate, from_payload(candidate.payload), evidence, knowledge)
-        for candidate in knowledge.snapshot.search(to_query(evidence), knowledge.encoder)
+        for candidate in knowledge.snapshot.search(to_query(evidence, finding), knowledge.encoder)
     ]
 
 
-def to_query(evidence: Evidence) -> Query:
+def to_query(evidence: Evidence, finding: str | None = None) -> Query:
     """What the index is asked: telling lines for the words, the gist of them for the meaning."""
     lines = [_searchable(line) for line in evidence.lines[:_QUERY_LINES]]
+    added = [finding] if finding else []
     return Query(
-        lines=(*lines, fact_words(evidence.facts)),
-        passages=tuple(dict.fromkeys(_passages(evidence)))[:_QUERY_PASSAGES],
+        lines=(*lines, *added, fact_words(evidence.facts)),
+        passages=tuple(dict.fromkeys([*added, *_passages(evidence)]))[:_QUERY_PASSAGES],
         tags=frozenset(evidence.facts.systems),
         patterns=frozenset(hit.pattern for hit in evidence.hits),
     )

@@ -31,7 +31,7 @@ class Outcome(msgspec.Struct, frozen=True):
     def remedy_position(self) -> int | None:
         """Where the first incident stands whose fix holds the remedy that the case asks for."""
         wanted = re.compile(self.case.fix_must_match or "(?!)")
-        return self._first(lambda match: bool(wanted.search(_remedy(match))))
+        return self._first(lambda match: bool(wanted.search(remedy(match))))
 
     @property
     def confidence(self) -> float:
@@ -61,7 +61,8 @@ def run(cases: Iterable[Case], knowledge: Knowledge, known: Collection[str]) -> 
         yield Outcome(case, diagnosis.verdict, diagnosis.matches, answerable)
 
 
-def _remedy(match: Match) -> str:
+def remedy(match: Match) -> str:
+    """All that a record advises, as one text."""
     body = match.incident.body
     steps = [f"{step.text}\n{step.command or ''}\n{step.why or ''}" for step in body.fix]
     return "\n".join([*steps, match.incident.header.fixed_in or "", body.prevention or ""])

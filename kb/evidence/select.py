@@ -15,7 +15,7 @@ from index.signatures import Scanner
 from kb.evidence.facts import Facts, find_facts
 from kb.evidence.markers import Grade, grade_line
 from kb.evidence.stacks import read_stack
-from kb.log import Block, Log
+from kb.log import Block
 from kb.log.clean import printable
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
@@ -90,14 +90,14 @@ class Evidence(msgspec.Struct, frozen=True):
     """A person speaks in it: whoever asks has a problem, even if no line shows one."""
 
 
-def collect(log: Log, signatures: Scanner, markers: Scanner) -> Evidence:
-    """Read the log once and keep what matters.
+def collect(blocks: Iterable[Block], signatures: Scanner, markers: Scanner) -> Evidence:
+    """Read the blocks of a log once and keep what matters.
 
     Raises:
         LogError: a source cannot be read.
     """
     collector = _Collector(signatures, markers)
-    for block in log.blocks():
+    for block in blocks:
         collector.add(block)
     return collector.evidence()
 
@@ -213,7 +213,7 @@ class _Cursor:
         self.data = block.data
         self._block = block
         self._counted_to = 0
-        self._number = block.first_line
+        self._place = 0
 
     def start_of(self, end: int) -> int:
         """Offset of the line in which a match that ends at `end` stands."""
@@ -257,10 +257,11 @@ class _Cursor:
 
     def _number_at(self, start: int) -> int:
         if start < self._counted_to:
-            return self._number - self.data.count(b"\n", start, self._counted_to)
-        self._number += self.data.count(b"\n", self._counted_to, start)
+            back = self.data.count(b"\n", start, self._counted_to)
+            return self._block.number_of(self._place - back)
+        self._place += self.data.count(b"\n", self._counted_to, start)
         self._counted_to = start
-        return self._number
+        return self._block.number_of(self._place)
 
 
 def _both_ends(starts: list[int], most: int) -> list[int]:

@@ -63,8 +63,8 @@ def strange_ones(voices: Collection[Voice]) -> list[Voice]:
     """Those among whose last words are some that nobody said before."""
     said: Counter[str] = Counter()
     for voice in voices:
-        said.update({shape_of(remark) for remark in voice.ordinary[:-_LAST]})
-    lasts = {voice.rank: [shape_of(r) for r in voice.ordinary[-_LAST:]] for voice in voices}
+        said.update({shape_of(remark.spoken) for remark in voice.ordinary[:-_LAST]})
+    lasts = {voice.rank: [shape_of(r.spoken) for r in voice.ordinary[-_LAST:]] for voice in voices}
     for words in lasts.values():
         said.update(set(words))
     return [v for v in voices if any(said[words] == 1 for words in lasts[v.rank])]
@@ -82,12 +82,12 @@ def _minority(voices: Iterable[Voice], likeness: Callable[[Voice], Hashable]) ->
 
 
 def _template(voice: Voice) -> str:
-    return shape_of(voice.last) if voice.last else ""
+    return shape_of(voice.last.spoken) if voice.last else ""
 
 
-def shape_of(remark: Remark) -> str:
+def shape_of(text: str) -> str:
     """What is the same in like lines of different ranks, whose names may be part of a word."""
-    return _DIGITS.sub("#", mask(remark.spoken))
+    return _DIGITS.sub("#", mask(text))
 
 
 def _step(voice: Voice) -> int:

@@ -6,8 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from index.signatures import Scanner
 from kb.job.cast import Cast, Voice
+from kb.job.excerpt import excerpt
 from kb.job.exits import Exit, read_exits
 from kb.job.judge import judge
 from kb.job.kinds import Kind, Standing
@@ -16,7 +19,7 @@ from kb.job.report import Cascade, Group, Job, Saying
 from kb.job.stragglers import find_straggler
 from kb.job.suspects import Judgement, Suspect, saying
 from kb.job.voices import Recording, Remark, listen
-from kb.log import Log
+from kb.log import Block, Log
 from kb.log.mask import mask
 
 _WORLD = re.compile(
@@ -25,7 +28,17 @@ _WORLD = re.compile(
 _MOST_MOMENTS = 8
 
 
-def analyse(log: Log, markers: Scanner) -> Job | None:
+class Analysis(msgspec.Struct, frozen=True):
+    """A job and the lines that its diagnosis is to be made from."""
+
+    job: Job
+    ended_well: bool
+    """The logs say so; a job that merely shows no failure may still hang."""
+    evidence: tuple[Block, ...]
+    """Empty where all lines are to be read."""
+
+
+def analyse(log: Log, markers: Scanner) -> Analysis | None:
     """Read the logs of one job; None where they are not from several ranks.
 
     Raises:
@@ -48,7 +61,7 @@ def analyse(log: Log, markers: Scanner) -> Job | None:
     before = tuple(one for number in earlier for one in _failures_of(number, recording, exits))
     if judgement is None or _ended_well(cast):
         return _not_failed(cast, world_size, before)
-    return Job(
+    job = Job(
         failed=True,
         kind=judgement.kind,
         world_size=world_size,
@@ -58,6 +71,7 @@ def analyse(log: Log, markers: Scanner) -> Job | None:
         timeline=_timeline(cast, judgement),
         earlier=before,
     )
+    return Analysis(job, False, excerpt(cast, judgement))
 
 
 def _several(remarks: Iterable[Remark], exits: Iterable[Exit]) -> bool:
@@ -105,12 +119,13 @@ def _world_size(cast: Cast, recording: Recording) -> int | None:
     return max([*stated, max(cast.known_ranks, default=-1) + 1]) or None
 
 
-def _not_failed(cast: Cast, world_size: int | None, earlier: tuple[Saying, ...]) -> Job:
+def _not_failed(cast: Cast, world_size: int | None, earlier: tuple[Saying, ...]) -> Analysis:
     slow = find_straggler(cast)
     if slow is None:
-        return Job(failed=False, kind=None, world_size=world_size, earlier=earlier)
+        job = Job(failed=False, kind=None, world_size=world_size, earlier=earlier)
+        return Analysis(job, _ended_well(cast), ())
     suspect = Suspect(slow.rank, cast.ranks[slow.rank].host, slow.remark)
-    return Job(
+    job = Job(
         failed=False,
         kind=Kind.STRAGGLER,
         world_size=world_size,
@@ -119,6 +134,8 @@ def _not_failed(cast: Cast, world_size: int | None, earlier: tuple[Saying, ...])
         finding=f"straggler: rank {slow.rank} takes {slow.ratio:.1f} times as long for"
         f" {slow.field} as the others, which wait for it",
     )
+    judgement = Judgement(Kind.STRAGGLER, (suspect,))
+    return Analysis(job, _ended_well(cast), excerpt(cast, judgement))
 
 
 def _bystanders(cast: Cast, judgement: Judgement) -> Iterator[tuple[Voice, Remark]]:

@@ -67,7 +67,6 @@ ONE_LINE = tuple(
         r"process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on\s+signal"
         r" (?P<signal>\d+)",
         r"with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal (?P<signal>\d+)",
-        r"(?P<abort>while attempting to start) process rank (?P<rank>\d+)",
         # MPICH and its relatives
         rf"(?P<abort>Abort)\({_CODE}\) on node \d+ \(rank (?P<rank>\d+) in comm",
         # Slurm
@@ -89,25 +88,45 @@ ONE_LINE = tuple(
 )
 """One report a line."""
 
-_TORCHRUN_KEY = re.compile(
-    r"^\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: (?P<value>.*)"
+
+class _Block(msgspec.Struct, frozen=True):
+    """A report over several lines: one opens it, one closes it; both tell parts."""
+
+    opens: re.Pattern[str]
+    closes: re.Pattern[str]
+
+
+BLOCKS = (
+    # Open MPI
+    _Block(
+        re.compile(r"Process name: \[\[[^\]]*\],(?P<rank>\d+)\]"),
+        re.compile(rf"Exit code:\s+{_CODE}"),
+    ),
+    _Block(
+        re.compile(r"^Node: +(?P<host>\S+)"),
+        re.compile(r"(?P<abort>while attempting to start) process rank (?P<rank>\d+)"),
+    ),
+    # Hydra gives a signal as a code, and 9 for those it killed itself
+    _Block(
+        re.compile(r"^=\s+PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)"),
+        re.compile(r"^=\s+EXIT CODE: (?:9|(?P<signal>\d+))"),
+    ),
+    # Ray
+    _Block(re.compile(r"(?P<abort>ActorDiedError)"), re.compile(r"\s+pid: (?P<pid>\d+)$")),
 )
+"""Reports over several lines."""
+
+_TORCHRUN_KEY = re.compile(r"^\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ")
 _TORCHRUN_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
 _TORCHRUN_EXIT = re.compile(r"(-?\d+) \(pid: (\d+)\)")
-_MPI_NAME = re.compile(r"Process name: \[\[[^\]]*\],(\d+)\]")
-_HYDRA_PLACE = re.compile(r"^=\s+PID (\d+) RUNNING AT (\S+)")
-_HYDRA_CODE = re.compile(r"^=\s+EXIT CODE: (\d+)")
-"""Hydra gives a signal as a code, and 9 for those it killed itself."""
-_MPI_CODE = re.compile(r"Exit code:\s+(-?\d+)")
 
 
 def read_exits(recording: Recording) -> list[Exit]:
     """All reports in the lines of a job, in their order, with the ranks as far as known."""
     found = list(_reports(recording.remarks))
-    by_place = {(one.host, one.local_rank): one.rank for one in found if one.rank is not None}
-    by_pid = recording.pids | {
-        one.pid: one.rank for one in found if one.pid and one.rank is not None
-    }
+    known = [one for one in found if one.rank is not None]
+    by_place = {(one.host, one.local_rank): one.rank for one in known}
+    by_pid = recording.pids | {one.pid: one.rank for one in known if one.pid}
     for place, one in enumerate(found):
         if one.rank is None:
             rank = by_pid.get(one.pid) if one.pid else None
@@ -116,54 +135,46 @@ def read_exits(recording: Recording) -> list[Exit]:
     return found
 
 
-def _reports(remarks: Iterable[Remark]) -> list[Exit]:
-    found: list[Exit] = []
-    block: dict[str, Remark] = {}
-    mpi_name: tuple[int, Remark] | None = None
-    hydra: re.Match[str] | None = None
+def _reports(remarks: Iterable[Remark]) -> Iterator[Exit]:
+    table: dict[str, Remark] = {}
+    opened: dict[_Block, tuple[Remark, dict[str, str | None]]] = {}
     for remark in remarks:
-        found += _one_line(remark)
-        key = _TORCHRUN_KEY.match(remark.text)
-        if key and key["key"] in block:
-            block = {}
-        if key:
-            block[key["key"]] = remark
+        yield from _one_line(remark)
+        for block in BLOCKS:
+            if match := block.opens.search(remark.text):
+                opened[block] = remark, match.groupdict()
+            elif block in opened and (match := block.closes.search(remark.text)):
+                told, part = opened.pop(block)
+                yield from _exits(told, part | match.groupdict())
+        if key := _TORCHRUN_KEY.match(remark.text):
+            table = {} if key["key"] in table else table
+            table[key["key"]] = remark
             if key["key"] == "traceback":
-                found += _torchrun(block)
-                block = {}
-        if name := _MPI_NAME.search(remark.text):
-            mpi_name = int(name[1]), remark
-        elif mpi_name and (code := _MPI_CODE.search(remark.text)):
-            found.append(Exit(mpi_name[1], rank=mpi_name[0], code=int(code[1])))
-            mpi_name = None
-        if place := _HYDRA_PLACE.search(remark.text):
-            hydra = place
-        elif hydra and (code := _HYDRA_CODE.search(remark.text)):
-            signal = None if code[1] == "9" else -int(code[1])
-            found.append(Exit(remark, pid=int(hydra[1]), host=hydra[2], code=signal))
-            hydra = None
-    return found
+                yield from _torchrun(table)
+                table = {}
 
 
 def _one_line(remark: Remark) -> Iterator[Exit]:
     for pattern in ONE_LINE:
         match = pattern.search(remark.text)
-        if match is None:
-            continue
-        part = match.groupdict()
-        ranks = read_ranks(part["ranks"]) if part.get("ranks") else [_int(part.get("rank"))]
-        for rank in ranks:
-            yield Exit(
-                remark,
-                rank=rank,
-                local_rank=_int(part.get("local_rank")),
-                host=part.get("host") or remark.host,
-                pid=_int(part.get("pid")),
-                code=_code(part),
-                by_kernel=part.get("kernel") is not None,
-                aborted=part.get("abort") is not None,
-            )
-        return
+        if match is not None:
+            yield from _exits(remark, match.groupdict())
+            return
+
+
+def _exits(remark: Remark, part: dict[str, str | None]) -> Iterator[Exit]:
+    ranks = part.get("ranks")
+    for rank in read_ranks(ranks) if ranks else [_int(part.get("rank"))]:
+        yield Exit(
+            remark,
+            rank=rank,
+            local_rank=_int(part.get("local_rank")),
+            host=part.get("host") or remark.host,
+            pid=_int(part.get("pid")),
+            code=_code(part),
+            by_kernel=part.get("kernel") is not None,
+            aborted=part.get("abort") is not None,
+        )
 
 
 def _code(part: dict[str, str | None]) -> int | None:

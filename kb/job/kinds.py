@@ -164,9 +164,13 @@ ROWS = (
         r"DataLoader worker .*(?:exited unexpectedly|killed by signal: Terminated)"
         r"|fatal error in \w+: (?:other mpi|unknown) error|BAD TERMINATION|callback returned error status"
         r"|\bterminated badly\b|demux engine error|assert \(!closed\)"
-        r"|ProcessRaisedException|ProcessExitedException|ChildFailedError|\bMPI_ERR_PROC_FAILED\b|RayActorError|ActorDiedError",
+        r"|CalledProcessError|ProcessRaisedException|ProcessExitedException|ChildFailedError|\bMPI_ERR_PROC_FAILED\b|RayActorError|ActorDiedError",
     ),
-    _row(Standing.SAID, Kind.EXCEPTION, r"RayTaskError|WorkerCrashedError"),
+    _row(
+        Standing.SAID,
+        Kind.EXCEPTION,
+        r"RayTaskError|WorkerCrashedError|a worker died or was killed",
+    ),
     # By itself
     _row(
         _O,

@@ -6,7 +6,9 @@ import codecs
 import gzip
 import io
 import os
+import shutil
 import stat
+import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -23,6 +25,7 @@ BLOCK_BYTES = 1 << 20
 """Lines are handed on in blocks of about this size; a longer line comes in pieces."""
 
 _SNIFF_BYTES = 4096
+_KEPT_IN_MEMORY = 32 << 20
 _BINARY_SHARE = 0.10
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -49,6 +52,12 @@ class Block(msgspec.Struct, frozen=True):
     """Number of the first line, from 1."""
     line_count: int
     data: bytes
+    numbers: tuple[int, ...] = ()
+    """Of an excerpt, whose lines do not follow one another: the number of each."""
+
+    def number_of(self, place: int) -> int:
+        """The number of a line by its place in the block, from 0."""
+        return self.numbers[place] if self.numbers else self.first_line + place
 
 
 class Source:
@@ -149,8 +158,8 @@ class Log:
 
     @classmethod
     def from_stream(cls, stream: Readable) -> Log:
-        """A pipe; it can be read once."""
-        return cls([Source(None, lambda: nullcontext(stream))])
+        """A pipe. What it says is kept, on disk where it is much, so that it can be read again."""
+        return cls([Source(None, _Pipe(stream).open)])
 
     @classmethod
     def from_paths(cls, paths: Iterable[Path]) -> Log:
@@ -176,6 +185,22 @@ class Log:
             if source.binary
         ]
         return found
+
+
+class _Pipe:
+    """Bytes that come once and are read as often as needed."""
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self._kept = tempfile.SpooledTemporaryFile(_KEPT_IN_MEMORY)  # noqa: SIM115  lives as long
+        self._complete = False
+
+    def open(self) -> AbstractContextManager[Readable]:
+        if not self._complete:
+            shutil.copyfileobj(cast("IO[bytes]", self._stream), self._kept, BLOCK_BYTES)
+            self._complete = True
+        self._kept.seek(0)
+        return nullcontext(cast("Readable", self._kept))
 
 
 def _sources(path: Path) -> Iterator[Source]:

@@ -9,6 +9,7 @@ import msgspec
 
 from kb.diagnosis import Diagnosis, Match, Note, Why
 from kb.incident import Step
+from kb.job import Job
 
 SCHEMA = 1
 """Grows when a key is removed or changes its meaning."""
@@ -27,10 +28,16 @@ def to_object(diagnosis: Diagnosis) -> dict[str, Any]:
         "matches": [_match(match) for match in diagnosis.matches],
         "notes": [_note(note) for note in diagnosis.notes],
         "question": diagnosis.question and msgspec.to_builtins(diagnosis.question),
-        "job": None,
+        "job": diagnosis.job and _job(diagnosis.job),
         "facts": msgspec.to_builtins(diagnosis.evidence.facts),
         "elapsed_ms": round(diagnosis.elapsed_ms, 1),
     }
+
+
+def _job(job: Job) -> dict[str, Any]:
+    keys = ("failed", "kind", "world_size", "culprits", "cascade", "others", "timeline", "earlier")
+    told: dict[str, Any] = msgspec.to_builtins(job)
+    return {key: told[key] for key in (*keys, "finding")}
 
 
 def _match(match: Match) -> dict[str, Any]:

@@ -1,0 +1,137 @@
+"""Recorded jobs with known truth: a folder a job, described in benchmarks/jobs/README.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from kb.diagnosis import Diagnosis, Verdict, diagnose
+from kb.errors import EvaluationError
+from kb.evaluate.outcome import remedy
+from kb.job import Saying
+from kb.knowledge import Knowledge
+from kb.log import Log
+
+
+class Truth(msgspec.Struct, frozen=True):
+    """What really happened. Further keys of the file are not read."""
+
+    id: str
+    layout: str
+    kind: str
+    failed: bool
+    culprit_ranks: tuple[int, ...]
+    culprit_hosts: tuple[str, ...]
+    root_line: str | None = None
+    right_advice: str | None = None
+
+
+class JobOutcome(msgspec.Struct, frozen=True):
+    """What was said of one job, and what of it is right."""
+
+    id: str
+    layout: str
+    kind: str
+    failed: bool
+    """Whether it was told from one that did not fail."""
+    culprit: bool
+    """The first culprit is a right rank, or host where no rank is at fault; or none where none."""
+    line: bool
+    """The first culprit's text is the root line."""
+    verdict: Verdict
+    advice: bool | None
+    """Whether the first match holds the right remedy; None where nothing is answered."""
+    said: Saying | None
+    """The first culprit."""
+
+    @property
+    def right(self) -> bool:
+        """Whether a user is sent to the right place."""
+        return self.failed and self.culprit and self.line
+
+
+class JobReport(msgspec.Struct, frozen=True):
+    """Rates over all jobs."""
+
+    jobs: int
+    failed: float
+    culprit: float
+    line: float
+    right: float
+    answered: int
+    advice_right: int
+    outcomes: tuple[JobOutcome, ...]
+
+
+def read_truths(directory: Path) -> list[tuple[Path, Truth]]:
+    """Read the truths of all jobs below a directory, each with the folder of its logs.
+
+    Raises:
+        EvaluationError: there is none, or one is not such an object.
+    """
+    found = []
+    for path in sorted(directory.glob("*/truth.json")):
+        try:
+            found.append((path.parent / "logs", msgspec.json.decode(path.read_bytes(), type=Truth)))
+        except (OSError, msgspec.MsgspecError) as error:
+            raise EvaluationError(f"{path} does not tell the truth of a job: {error}") from error
+    if not found:
+        raise EvaluationError(f"{directory} holds no <job>/truth.json")
+    return found
+
+
+def run_jobs(
+    truths: Iterable[tuple[Path, Truth]], knowledge: Knowledge
+) -> Iterator[JobOutcome]:
+    """Diagnose each job as a user would."""
+    for logs, truth in truths:
+        yield _outcome(truth, diagnose(Log.from_paths([logs]), knowledge))
+
+
+def measure_jobs(outcomes: Sequence[JobOutcome]) -> JobReport:
+    """Count what is right."""
+    answers = [outcome.advice for outcome in outcomes if outcome.advice is not None]
+
+    def share(what: Iterable[bool]) -> float:
+        return sum(what) / len(outcomes)
+
+    return JobReport(
+        jobs=len(outcomes),
+        failed=share(outcome.failed for outcome in outcomes),
+        culprit=share(outcome.culprit for outcome in outcomes),
+        line=share(outcome.line for outcome in outcomes),
+        right=share(outcome.right for outcome in outcomes),
+        answered=len(answers),
+        advice_right=sum(answers),
+        outcomes=tuple(outcomes),
+    )
+
+
+def _outcome(truth: Truth, diagnosis: Diagnosis) -> JobOutcome:
+    job = diagnosis.job
+    first = job.culprits[0] if job and job.culprits else None
+    failed = job.failed if job else diagnosis.verdict is not Verdict.HEALTHY
+    best = diagnosis.matches[0] if diagnosis.verdict is Verdict.MATCH else None
+    advice = bool(re.search(truth.right_advice or "(?!)", remedy(best))) if best else None
+    return JobOutcome(
+        truth.id,
+        truth.layout,
+        truth.kind,
+        failed is truth.failed,
+        _is_culprit(truth, first),
+        truth.root_line is None or bool(first and re.search(truth.root_line, first.text or "")),
+        diagnosis.verdict,
+        advice,
+        first,
+    )
+
+
+def _is_culprit(truth: Truth, said: Saying | None) -> bool:
+    if truth.culprit_ranks:
+        return said is not None and said.rank in truth.culprit_ranks
+    if truth.culprit_hosts:
+        return said is not None and said.host in truth.culprit_hosts
+    return said is None

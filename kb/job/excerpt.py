@@ -1,0 +1,66 @@
+"""The lines of a job on which its diagnosis stands: the culprits' own, before those of anyone else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from kb.job.cast import Cast, Voice
+from kb.job.kinds import Kind
+from kb.job.suspects import Judgement, Suspect
+from kb.job.voices import Remark
+from kb.log import Block
+
+_MOST_VOICES = 3
+_HEAD, _TAIL = 15, 150
+_AROUND = 12
+_SHARED = (Kind.HANG, Kind.DESYNC, Kind.NETWORK, Kind.RENDEZVOUS)
+"""Failures between ranks: what the others complain of is a part of the story."""
+
+
+def excerpt(cast: Cast, judgement: Judgement) -> tuple[Block, ...]:
+    """Blocks of the lines that tell of the first failure, each line with its number."""
+    return _blocks(_chosen(cast, judgement))
+
+
+def _chosen(cast: Cast, judgement: Judgement) -> Iterator[Remark]:
+    suspects = judgement.suspects[:_MOST_VOICES]
+    for suspect in suspects:
+        yield from _of_suspect(cast, suspect)
+    for voice in cast.hosts.values():
+        yield from voice.remarks[:_HEAD]
+    if judgement.kind in _SHARED:
+        others = [v for v in cast.voices if v.failure and v.rank not in {s.rank for s in suspects}]
+        for voice in others[:_MOST_VOICES]:
+            yield from _around(voice, voice.failure)
+
+
+def _of_suspect(cast: Cast, suspect: Suspect) -> Iterator[Remark]:
+    voice = cast.hosts.get(suspect.host) if suspect.rank is None else cast.ranks.get(suspect.rank)
+    if voice is not None:
+        yield from voice.remarks[:_HEAD]
+        yield from voice.remarks[-_TAIL:]
+    for other in cast.voices:
+        yield from _around(other, suspect.remark)
+
+
+def _around(voice: Voice, remark: Remark | None) -> Iterator[Remark]:
+    """What a voice said near a line, if it said that line."""
+    place = next((n for n, said in enumerate(voice.remarks) if said is remark), None)
+    if place is not None:
+        yield from voice.remarks[max(place - _AROUND, 0) : place + _AROUND]
+
+
+def _blocks(remarks: Iterable[Remark]) -> tuple[Block, ...]:
+    by_file: dict[str | None, dict[int, list[str]]] = defaultdict(dict)
+    for remark in remarks:
+        said = by_file[remark.file].setdefault(remark.number, [])
+        if remark.text not in said:
+            said.append(remark.text)
+    blocks = []
+    for file, lines in by_file.items():
+        pairs = [(number, text) for number in sorted(lines) for text in lines[number]]
+        data = "".join(f"{text}\n" for _number, text in pairs).encode()
+        numbers = tuple(number for number, _text in pairs)
+        blocks.append(Block(file, numbers[0], len(numbers), data, numbers))
+    return tuple(blocks)
