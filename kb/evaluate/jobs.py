@@ -83,9 +83,7 @@ def read_truths(directory: Path) -> list[tuple[Path, Truth]]:
     return found
 
 
-def run_jobs(
-    truths: Iterable[tuple[Path, Truth]], knowledge: Knowledge
-) -> Iterator[JobOutcome]:
+def run_jobs(truths: Iterable[tuple[Path, Truth]], knowledge: Knowledge) -> Iterator[JobOutcome]:
     """Diagnose each job as a user would."""
     for logs, truth in truths:
         yield _outcome(truth, diagnose(Log.from_paths([logs]), knowledge))

@@ -12,6 +12,7 @@ from index.signatures import Scanner
 from kb.job.cast import Cast, Voice
 from kb.job.excerpt import excerpt
 from kb.job.exits import Exit, read_exits
+from kb.job.findings import Finding
 from kb.job.judge import judge
 from kb.job.kinds import Kind, Standing
 from kb.job.recorder import compare, read_dump
@@ -70,6 +71,7 @@ def analyse(log: Log, markers: Scanner) -> Analysis | None:
         others=_others(cast, judgement),
         timeline=_timeline(cast, judgement),
         earlier=before,
+        finding=judgement.finding,
     )
     return Analysis(job, False, excerpt(cast, judgement))
 
@@ -131,10 +133,10 @@ def _not_failed(cast: Cast, world_size: int | None, earlier: tuple[Saying, ...])
         world_size=world_size,
         culprits=(suspect.saying,),
         earlier=earlier,
-        finding=f"straggler: rank {slow.rank} takes {slow.ratio:.1f} times as long for"
-        f" {slow.field} as the others, which wait for it",
+        finding=f"{Finding.STRAGGLER}: rank {slow.rank} takes {slow.ratio:.0f} times as long for"
+        f" {slow.field}",
     )
-    judgement = Judgement(Kind.STRAGGLER, (suspect,))
+    judgement = Judgement(Kind.STRAGGLER, (suspect,), Finding.STRAGGLER)
     return Analysis(job, _ended_well(cast), excerpt(cast, judgement))
 
 

@@ -17,9 +17,8 @@ from kb.job.voices import Remark
 from kb.log.mask import mask
 
 _NATIVE = re.compile(
-    r"\[[IWEF]\d{4} \d\d:|[IWEF]\d{4} \d\d:.* torch/|.*\bNCCL (?:INFO|WARN)\b|/\S+:\d+: \w*Warning"
+    r".{0,60}?\[[IWEF]\d{4} [\d:.]+ \S+\.cpp:\d+\]|[IWEF]\d{4} \d\d:.* torch/|.*\bNCCL (?:INFO|WARN)\b|/\S+:\d+: \w*Warning"
 )
-_UNCAUGHT = re.compile(r"\[rank\d+\]: ?\S")
 _CHAINED = re.compile(
     r"During handling of the above exception|The above exception was the direct cause"
     r"|Original Traceback"
@@ -76,7 +75,7 @@ class Voice:
     def _is_past(self, place: int, remark: Remark) -> bool:
         """Whether the work went on after a complaint. What nobody says in a file of several ranks
         is past when each of them speaks later."""
-        if _UNCAUGHT.match(remark.text) or place in self._unhandled:
+        if remark.uncaught or place in self._unhandled:
             return False
         if self.rank is None and remark.file in self._settled:
             return remark.number < self._settled[remark.file]
@@ -151,12 +150,12 @@ def _in_time(remarks: Sequence[Remark]) -> list[Remark]:
         return list(remarks)
     complaining = {remark.file for remark in remarks if remark.row}
     last_stamp = {remark.file: place for place, remark in enumerate(remarks) if remark.stamped}
-    uncaught = {remark.file for remark in remarks if _UNCAUGHT.match(remark.text)}
+    uncaught = {remark.file for remark in remarks if remark.uncaught}
     first_at = {r.file: r.at for r in reversed(remarks) if r.at is not None}
 
     def when(place: int) -> float:
         remark = remarks[place]
-        at_the_end = remark.file not in uncaught or _UNCAUGHT.match(remark.text)
+        at_the_end = remark.file not in uncaught or remark.uncaught
         if remark.file in complaining and place > last_stamp.get(remark.file, -1) and at_the_end:
             return math.inf
         at = first_at.get(remark.file) if remark.at is None else remark.at
@@ -171,7 +170,7 @@ def _is_ordinary(remark: Remark) -> bool:
         and not ATTACHED.match(remark.spoken)
         and any(character.isalnum() for character in remark.spoken)
         and not _NATIVE.match(remark.text)
-        and not _UNCAUGHT.match(remark.text)
+        and not remark.uncaught
     )
 
 
@@ -194,6 +193,17 @@ def _settled(voices: Iterable[Sequence[Remark]]) -> dict[str | None, int]:
     return {file: min(numbers) for file, numbers in last.items() if len(numbers) > 1}
 
 
+def _lives_on(one: Exit, remarks: Iterable[Remark]) -> bool:
+    """Whether a rank that is reported as ended works on later in the same file: started again."""
+    return one.rank is not None and any(
+        remark.rank == one.rank
+        and remark.file == one.remark.file
+        and remark.number > one.remark.number
+        and _is_ordinary(remark)
+        for remark in remarks
+    )
+
+
 class Cast:
     """Everybody who speaks in one attempt."""
 
@@ -203,7 +213,8 @@ class Cast:
         exits: Sequence[Exit],
         recorded: Recorded | None = None,
     ) -> None:
-        self.exits = exits
+        remarks = list(remarks)
+        self.exits = [one for one in exits if not _lives_on(one, remarks)]
         self.recorded = recorded
         by_rank: dict[int, list[Remark]] = defaultdict(list)
         by_host: dict[str | None, list[Remark]] = defaultdict(list)

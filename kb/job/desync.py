@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from kb.job.absent import odd_ones
 from kb.job.cast import Cast, Voice
+from kb.job.findings import Finding
 from kb.job.kinds import Kind, Standing
 from kb.job.suspects import Judgement, Suspect
 from kb.job.voices import Remark
@@ -18,39 +19,40 @@ def mismatched(cast: Cast) -> Judgement | None:
     apart = [voice for voice in cast.voices if voice.standing is Standing.APART]
     if not apart:
         return None
-    odd = _odd_fingerprints(apart)
+    odd = _odd_statements(apart)
     if odd:
         suspects = [
             Suspect(rank, cast.host_told(rank), _line_of(cast, rank, apart)) for rank in odd
         ]
-        return Judgement(Kind.DESYNC, tuple(suspects))
+        return Judgement(Kind.DESYNC, tuple(suspects), Finding.DESYNC)
     chosen = odd_ones(list(cast.ranks.values())) or apart
-    return Judgement(
-        Kind.DESYNC, tuple(Suspect(v.rank, v.host, v.failure or v.last) for v in chosen)
+    suspects = [Suspect(v.rank, v.host, v.failure or v.last) for v in chosen]
+    return Judgement(Kind.DESYNC, tuple(suspects), Finding.DESYNC)
+
+
+_STATED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # torch with TORCH_DISTRIBUTED_DEBUG=DETAIL: the operation, then its shape
+        r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(SequenceNumber=\d+,"
+        r" OpType=(?P<what>\w+)",
+        r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(.*?"
+        r"TensorShape=(?P<what>\[[^\]]*\])",
+        # DistributedDataParallel
+        r"[Rr]ank (?P<rank>\d+) has (?:inconsistent )?(?P<what>\d+) params",
     )
-
-
-_FINGERPRINT = re.compile(
-    r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(SequenceNumber=(?P<seq>\d+),"
-    r" OpType=(?P<op>\w+)(?:, TensorShape=(?P<shape>\[[^\]]*\]))?"
 )
+"""What each rank did, as the error of any of them states it."""
 
 
-def _odd_fingerprints(voices: Iterable[Voice]) -> list[int]:
-    """Ranks whose collective differs from that of most."""
-    seen: dict[int, Hashable] = {}
-    for voice in voices:
-        for remark in voice.failures:
-            for match in _FINGERPRINT.finditer(remark.text):
-                seen[int(match["rank"])] = (match["op"], match["shape"])
-    for part in (slice(0, 1), slice(0, 2)):
-        groups: dict[Hashable, list[int]] = defaultdict(list)
-        for rank, fingerprint in seen.items():
-            groups[fingerprint[part]].append(rank)  # type: ignore[index]
-        most = max(map(len, groups.values()), default=0)
-        odd = [rank for group in groups.values() if len(group) < most for rank in group]
-        if odd:
-            return sorted(odd)
+def _odd_statements(voices: Iterable[Voice]) -> list[int]:
+    """Ranks of which something else is stated than of most."""
+    texts = [remark.text for voice in voices for remark in voice.failures]
+    for pattern in _STATED:
+        stated = {int(m["rank"]): m["what"] for text in texts for m in pattern.finditer(text)}
+        common = Counter(stated.values()).most_common()
+        if len(common) > 1 and common[0][1] > common[1][1]:
+            return sorted(rank for rank, what in stated.items() if what != common[0][0])
     return []
 
 

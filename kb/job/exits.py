@@ -7,6 +7,7 @@ looks at them. Adding a launcher is adding a row.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -125,7 +126,8 @@ def read_exits(recording: Recording) -> list[Exit]:
     """All reports in the lines of a job, in their order, with the ranks as far as known."""
     found = list(_reports(recording.remarks))
     known = [one for one in found if one.rank is not None]
-    by_place = {(one.host, one.local_rank): one.rank for one in known}
+    by_place = {(one.host, one.local_rank): one.rank for one in known if one.local_rank is not None}
+    by_place = _in_order(recording.remarks) | by_place
     by_pid = recording.pids | {one.pid: one.rank for one in known if one.pid}
     for place, one in enumerate(found):
         if one.rank is None:
@@ -133,6 +135,19 @@ def read_exits(recording: Recording) -> list[Exit]:
             rank = by_place.get((one.host, one.local_rank)) if rank is None else rank
             found[place] = msgspec.structs.replace(one, rank=rank)
     return found
+
+
+def _in_order(remarks: Iterable[Remark]) -> dict[tuple[str | None, int | None], int | None]:
+    """Ranks by host and local rank, as launchers count them where nobody says otherwise."""
+    ranks: dict[str, set[int]] = defaultdict(set)
+    for remark in remarks:
+        if remark.host is not None and remark.rank is not None:
+            ranks[remark.host].add(remark.rank)
+    return {
+        (host, local): rank
+        for host, there in ranks.items()
+        for local, rank in enumerate(sorted(there))
+    }
 
 
 def _reports(remarks: Iterable[Remark]) -> Iterator[Exit]:

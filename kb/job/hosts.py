@@ -40,12 +40,13 @@ def _gaps(present: Collection[str], lines: Iterable[str]) -> list[str]:
     low = 0 if 0 in numbered else 1
     high = max([*numbered, *(low + count - 1 for count in stated)])
     some_host = next(iter(numbered.values()))
-    return [
-        _LAST_PART.sub(
-            lambda m, n=number: str(n).zfill(len(m[1]) if m[1][0] == "0" and len(m[1]) > 1 else 1),
-            some_host,
-            count=1,
-        )  # type: ignore[misc]
-        for number in range(low, high + 1)
-        if number not in numbered
-    ]
+    return [_renumbered(some_host, n) for n in range(low, high + 1) if n not in numbered]
+
+
+def _renumbered(host: str, number: int) -> str:
+    """The name of a sibling; numbers keep their width where they are padded."""
+
+    def write(match: re.Match[str]) -> str:
+        return str(number).zfill(len(match[1]) if match[1].startswith("0") else 1)
+
+    return _LAST_PART.sub(write, host, count=1)

@@ -6,7 +6,8 @@ explains all that lost or waited for it; a launcher's word counts where the rank
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kb.job.absent import furthest, named_missing, odd_ones, strange_ones, without_words
 from kb.job.cast import Cast, Voice
@@ -14,6 +15,7 @@ from kb.job.clocks import clock_offsets
 from kb.job.desync import mismatched
 from kb.job.divergence import BAD_VALUE, first_to_diverge
 from kb.job.dumps import odd_stacks
+from kb.job.findings import Finding
 from kb.job.hosts import missing_hosts
 from kb.job.kinds import Kind, Standing
 from kb.job.links import cut_off
@@ -45,7 +47,8 @@ def _killed_by_kernel(cast: Cast) -> Judgement | None:
             continue
         kind = Kind.MEMORY if killed.signal == 9 else Kind.SIGNAL
         host = killed.host or cast.host_told(rank)
-        return Judgement(kind, (Suspect(rank, host, killed.remark),))
+        finding = Finding.MEMORY if kind is Kind.MEMORY else Finding.CRASH
+        return Judgement(kind, (Suspect(rank, host, killed.remark),), finding)
     return None
 
 
@@ -55,7 +58,7 @@ def _failed_by_itself(cast: Cast) -> Judgement | None:
     told = [one for rank in cast.known_ranks for one in _silent_deaths(cast, rank)]
     told = [one for one in told if one.rank not in {suspect.rank for suspect in found}]
     if not found and told:
-        return Judgement(Kind.SIGNAL, tuple(told[:1]))
+        return _silent(cast, told)
     if not found:
         return None
     offsets = clock_offsets(cast)
@@ -64,10 +67,37 @@ def _failed_by_itself(cast: Cast) -> Judgement | None:
     assert first.remark is not None  # noqa: S101  a suspect of this rule has said something
     words = mask(first.remark.spoken)
     alike = [one for one in found if one.remark and mask(one.remark.spoken) == words]
+    kind = first.remark.kind or Kind.EXCEPTION
     if len(alike) > 1 and BAD_VALUE.search(words):
         diverged = first_to_diverge(list(cast.ranks.values()))
         alike = [Suspect(v.rank, v.host, remark) for v, remark in diverged] or alike
-    return Judgement(first.remark.kind or Kind.EXCEPTION, tuple(alike))
+        return Judgement(kind, tuple(alike), Finding.DIVERGED)
+    finding = Finding.CRASH if kind is Kind.SIGNAL else Finding.EXCEPTION
+    if kind is Kind.MEMORY:
+        finding = Finding.GPU_MEMORY if _GPU_MEMORY.search(words) else Finding.MEMORY
+    if len(alike) > 1 and len(alike) >= len(cast.ranks):
+        finding = Finding.EVERYWHERE
+    return Judgement(kind, tuple(alike), _FINDINGS.get(kind, finding))
+
+
+_GPU_MEMORY = re.compile(r"\b(?:CUDA|HIP|GPU|NPU)\b")
+_FINDINGS = {Kind.NETWORK: Finding.NETWORK}
+
+
+_NAMES_SIGNAL = re.compile(r"\bSIG[A-Z]+\b|\bsignal \d", re.IGNORECASE)
+_CRASHES = (4, 7, 8, 11)
+"""Signals that a process brings upon itself, so that several may do it independently."""
+
+
+def _silent(cast: Cast, suspects: Sequence[Suspect]) -> Judgement:
+    """Ranks that ended without saying why: by a signal, or by an exit of their own."""
+    signals = {one.rank: one.signal for one in cast.exits if one.signal}
+    first = signals.get(suspects[0].rank)
+    if first in _CRASHES:
+        alike = tuple(one for one in suspects if signals.get(one.rank) == first)
+        return Judgement(Kind.SIGNAL, alike, Finding.CRASH)
+    finding = {None: Finding.QUIT, 9: Finding.KILLED}.get(first, Finding.CRASH)
+    return Judgement(Kind.SIGNAL if first else Kind.EXCEPTION, (suspects[0],), finding)
 
 
 def _suspect(cast: Cast, voice: Voice) -> Suspect:
@@ -115,17 +145,20 @@ def _silent_deaths(cast: Cast, rank: int) -> Iterable[Suspect]:
     voice = cast.ranks.get(rank)
     if _is_follower(voice):
         return
-    for one in cast.exits_of(rank):
-        if not one.was_stopped:
-            told = one.remark if one.signal else _farewell(voice) or one.remark
-            yield Suspect(rank, one.host or (voice and voice.host), told)
-            return
+    told = [one for one in cast.exits_of(rank) if not one.was_stopped]
+    if told:
+        best = next((one for one in told if _NAMES_SIGNAL.search(one.remark.text)), told[0])
+        remark = best.remark if best.signal else _farewell(voice) or best.remark
+        host = next((one.host for one in told if one.host), voice.host if voice else None)
+        yield Suspect(rank, host, remark)
 
 
 def _farewell(voice: Voice | None) -> Remark | None:
     """What a rank complained of, or the last thing it said, if it had not said the like before."""
-    if voice is None or voice.failure:
-        return voice and voice.failure
+    if voice is None:
+        return None
+    if voice.failure:
+        return voice.failure
     words = [mask(remark.spoken) for remark in voice.ordinary]
     return voice.last if words and words.count(words[-1]) == 1 else None
 
@@ -140,8 +173,9 @@ def _recorded(cast: Cast) -> Judgement | None:
         said = (voice.failure or voice.last) if voice else None
         host = voice.host if voice else cast.host_told(rank)
         suspects.append(Suspect(rank, host, said, (file, text)))
-    kind = Kind.DESYNC if cast.recorded.mismatched else Kind.HANG
-    return Judgement(kind, tuple(suspects))
+    if cast.recorded.mismatched:
+        return Judgement(Kind.DESYNC, tuple(suspects), Finding.DESYNC)
+    return Judgement(Kind.HANG, tuple(suspects), Finding.HANG)
 
 
 def _cut_off(cast: Cast) -> Judgement | None:
@@ -150,7 +184,7 @@ def _cut_off(cast: Cast) -> Judgement | None:
     if found is None:
         return None
     host, remark = found
-    return Judgement(Kind.NETWORK, (Suspect(None, host, remark),))
+    return Judgement(Kind.NETWORK, (Suspect(None, host, remark),), Finding.NETWORK)
 
 
 def _never_joined(cast: Cast) -> Judgement | None:
@@ -168,7 +202,11 @@ def _never_joined(cast: Cast) -> Judgement | None:
     missing = missing_hosts(present, (r.text for voice in cast.voices for r in voice.remarks))
     if not missing:
         return None
-    return Judgement(Kind.RENDEZVOUS, tuple(Suspect(None, host, waiting[0]) for host in missing))
+    return Judgement(
+        Kind.RENDEZVOUS,
+        tuple(Suspect(None, host, waiting[0]) for host in missing),
+        Finding.NEVER_JOINED,
+    )
 
 
 def _absent(cast: Cast) -> Judgement | None:
@@ -179,7 +217,8 @@ def _absent(cast: Cast) -> Judgement | None:
         return None
     odd = odd_stacks(cast.ranks.values())
     if odd:
-        return Judgement(Kind.HANG, tuple(Suspect(v.rank, v.host, remark) for v, remark in odd))
+        stuck = tuple(Suspect(v.rank, v.host, remark) for v, remark in odd)
+        return Judgement(Kind.HANG, stuck, Finding.HANG)
     remarks = [remark for voice in waiting for remark in voice.failures]
     named = named_missing(remarks)
     silent = without_words(cast)
@@ -189,10 +228,10 @@ def _absent(cast: Cast) -> Judgement | None:
         or odd_ones(list(cast.ranks.values()))
     )
     hung = stopped or any(voice.standing is Standing.WAITED for voice in waiting)
-    kind = Kind.HANG if hung else Kind.NETWORK
+    kind, finding = (Kind.HANG, Finding.HANG) if hung else (Kind.SIGNAL, Finding.CRASH)
     suspects = [Suspect(v.rank, v.host, _last_words(v)) for v in candidates]
     suspects = suspects or [_suspect(cast, (waiting or stopped)[0])]
-    return Judgement(kind, tuple(suspects))
+    return Judgement(kind, tuple(suspects), finding)
 
 
 def _last_words(voice: Voice) -> Remark | None:

@@ -154,7 +154,7 @@ ROWS = (
         Kind.SIGNAL,
         r"connection (?:was )?(?:closed|reset) by (?:remote )?peer|broken pipe|remote process exited"
         r"|communicator was aborted|socket closed|\bEOFError\b|got 0 bytes|transport endpoint"
-        r"|recvBytes|sendBytes|ConnectionResetError|ConnectionAborted"
+        r"|recvBytes|sendBytes|Connection(?:Reset)?Error\b|peer went away|ConnectionAborted"
         r"|DistNetworkError|RendezvousConnectionError|RendezvousClosedError|ncclRemoteError"
         r"|connectFullMesh|RemoteDisconnected|the server has (?:likely )?died|peer (?:process )?(?:died|exited)",
     ),

@@ -48,4 +48,4 @@ class Job(msgspec.Struct, frozen=True):
     earlier: tuple[Saying, ...] = ()
     """What failed in each attempt before the last."""
     finding: str | None = None
-    """What the culprits did, in the words of the field; None where their lines say it."""
+    """What happened, in the words of the field."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from kb.job.findings import Finding
 from kb.job.kinds import Kind
 from kb.job.report import Saying
 from kb.job.voices import Remark
@@ -32,6 +33,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
     kind: Kind
     suspects: tuple[Suspect, ...]
+    finding: Finding
 
 
 def saying(remark: Remark, rank: int | None, host: str | None) -> Saying:

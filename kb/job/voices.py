@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -18,11 +18,14 @@ from kb.log.prefixes import split_prefix
 from kb.log.speakers import Way, learn_way
 from kb.log.timestamps import Calendar, Stamp, read_stamp
 
-_LINES_READ = 60_000
+_LINES_READ = 40_000
 _LEAST_OF_A_FILE, _MOST_OF_A_FILE = 80, 20_000
-_SAMPLE = 600
+_SAMPLE, _SMALL_SAMPLE = 600, 30
 
 _RESTART = re.compile(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
+_UNCAUGHT = re.compile(r".{0,60}?\[rank\d+\]: ?\S")
+_MOST_MARKED = 0.7
+"""Where more lines are marked so, the launcher marks them all."""
 _SPEAKING_PID = re.compile(
     r"\[(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+)\] |.{0,60}?\bpid[=:](?P<pid2>\d+)\b"
 )
@@ -44,6 +47,10 @@ _SYSLOG = re.compile(
 _NAME_PART = re.compile(r"[A-Za-z][\w-]*\d[\w-]*|[a-z]+-[a-z]+")
 _BEGINNING = 60
 _SHARE = 0.2
+_HOST_LIKE = re.compile(
+    r"(?<![\w-])(?:node|host|gpu|nid|cn|dgx|hgx|compute|worker-node|ip)-?[a-z]{0,2}\d+(?:-\d+)*(?![\w:=-])"
+)
+_LEAST_NAMED = 5
 _NO_HOSTS = re.compile(
     r"(?:name|and|is|are|of|was|not|memory|the|key|unreachable|list|side)$|rank", re.IGNORECASE
 )
@@ -70,6 +77,8 @@ class Remark(msgspec.Struct, frozen=True, gc=False):
     """The line has a time of its own."""
     near: int | None
     """Of a line that names nobody, the rank that spoke before it, if that never spoke again."""
+    uncaught: bool
+    """Torch marks it as a part of the stack of an exception that nobody caught."""
     row: Row | None
 
     @property
@@ -116,7 +125,7 @@ def listen(log: Log, markers: Scanner) -> Recording:
         lines = read_lines(source, markers, budget)
         name = source.name or ""
         files.append((_confirmed(origin_of(name), name, lines), lines))
-    ways = [learn_way([line.text for line in _sample(lines)]) for _origin, lines in files]
+    ways = [learn_way(_sample(lines, origin)) for origin, lines in files]
     common = Counter(way for way in ways if way is not None and way.several).most_common(1)
     heard = [
         _hear(origin, lines, way or (common[0][0] if common else None))
@@ -135,10 +144,11 @@ def _hear(origin: Origin, lines: Sequence[Line], way: Way | None) -> list[_Heard
     return list(_of_several(lines, origin, way))
 
 
-def _sample(lines: Sequence[Line]) -> Sequence[Line]:
-    spoken = [line for line in lines if not ATTACHED.match(line.text)]
-    half = _SAMPLE // 2
-    return spoken if len(spoken) <= _SAMPLE else [*spoken[:half], *spoken[-half:]]
+def _sample(lines: Sequence[Line], origin: Origin) -> list[str]:
+    """Beginning and end; less of a file whose name tells its rank already."""
+    spoken = [line.text for line in lines if not ATTACHED.match(line.text)]
+    half = _SAMPLE // 2 if origin.rank is None else _SMALL_SAMPLE // 2
+    return spoken if len(spoken) <= 2 * half else [*spoken[:half], *spoken[-half:]]
 
 
 def _of_one_rank(lines: Iterable[Line], origin: Origin, way: Way | None) -> Iterator[_Heard]:
@@ -222,20 +232,30 @@ def _pids(heard: Iterable[_Heard]) -> dict[int, int]:
 def _hosts(heard: Iterable[_Heard]) -> dict[int, str]:
     """Hosts by rank, from what ranks say about themselves."""
     found: dict[int, str] = {}
+    begun: dict[int, Counter[str]] = defaultdict(Counter)
     for one in heard:
-        if one.rank is None or one.rank in found:
+        if one.rank is None:
+            continue
+        begun[one.rank].update(set(_HOST_LIKE.findall(one.line.text[:_BEGINNING])))
+        if one.rank in found:
             continue
         match = _HOST.search(one.line.text)
         if match and one.line.grade in (Grade.CONTEXT, Grade.HINT):
             host = match["host"] or match["host2"]
             if not _NO_HOSTS.match(host):
                 found[one.rank] = host
+    for rank, names in begun.items():
+        usual = names.most_common(1)
+        if rank not in found and usual and usual[0][1] >= _LEAST_NAMED:
+            found[rank] = usual[0][0]
     return found
 
 
 def _remarks(
-    heard: Iterable[_Heard], calendar: Calendar, pids: dict[int, int], hosts: dict[int, str]
+    heard: Sequence[_Heard], calendar: Calendar, pids: dict[int, int], hosts: dict[int, str]
 ) -> Iterator[Remark]:
+    marked = sum(_UNCAUGHT.match(one.line.text) is not None for one in heard)
+    marks = marked < _MOST_MARKED * len(heard)
     at: dict[int | None, float] = {}
     times: dict[int | None, str] = {}
     for one in heard:
@@ -261,5 +281,6 @@ def _remarks(
             times.get(rank),
             one.stamp is not None and seconds is not None,
             one.near if rank is None else None,
+            marks and _UNCAUGHT.match(one.line.text) is not None,
             classify(one.spoken, one.line.grade),
         )

@@ -98,7 +98,8 @@ def _stamp(text: str, part: dict[str, str]) -> Stamp:
     if "yearday" in part:
         moment += timedelta(days=int(part["yearday"]) - 1)
     dated = "day" in part or "yearday" in part
-    return Stamp(text.strip(), moment, bool(year), dated, "zone" in part)
+    shown = text.strip().lstrip("IWEF")
+    return Stamp(shown, moment, bool(year), dated, "zone" in part)
 
 
 def _zone(text: str) -> timezone:

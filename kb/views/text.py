@@ -14,6 +14,7 @@ from rich.text import Text
 
 from kb.diagnosis import Diagnosis, Match, Note, Verdict, Why
 from kb.incident import Kind
+from kb.views.job import render_job
 from kb.views.prose import bar, heading, indented, link, prose, steps
 
 _BAR_CELLS = 20
@@ -35,6 +36,9 @@ def render(diagnosis: Diagnosis) -> RenderableType:
 
 def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     word, style = _VERDICTS[diagnosis.verdict]
+    if diagnosis.job:
+        yield from render_job(diagnosis.job)
+        yield Text()
     if diagnosis.matches:
         yield from _best(diagnosis.matches[0], Text(f"{word}  ", style))
     else:
@@ -50,7 +54,9 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
 
 def _nothing(diagnosis: Diagnosis) -> str:
     if diagnosis.verdict is Verdict.HEALTHY:
-        return "No sign of a failure in this log."
+        job = diagnosis.job
+        slow = " The job is slow, but it did not fail." if job and job.culprits else ""
+        return f"No sign of a failure in this log.{slow}"
     if diagnosis.verdict is Verdict.POSSIBLE:
         return (
             "Only errors that follow from another failure. Look for the first one: an earlier"
