@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from kb.cli import incidents_option
-from kb.settings import load_settings
+from kb.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from kb.evaluate import Report
+    from kb.evaluate.jobs import JobReport
 
 
 @click.command("eval")
-@click.argument(
-    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.jsonl..."
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.jsonl]...")
+@click.option(
+    "--jobs",
+    "jobs",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Measure recorded jobs instead: folders with logs/ and truth.json.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
@@ -25,20 +37,53 @@ from kb.settings import load_settings
 )
 @incidents_option
 def command(
-    paths: tuple[Path, ...], as_json: bool, directory: Path | None, incidents: tuple[Path, ...]
+    paths: tuple[Path, ...],
+    jobs: Path | None,
+    as_json: bool,
+    directory: Path | None,
+    incidents: tuple[Path, ...],
 ) -> None:
     """Ask labelled reports and print how many are answered rightly.
 
     A report is a line of JSON: `text`, `relevant` (ids of the right incidents, empty where nothing
-    known fits), `kind`; optionally `id`, `lang` and `fix_must_match`.
+    known fits), `kind`; optionally `id`, `lang` and `fix_must_match`. For --jobs see
+    benchmarks/jobs/README.md.
     """
-    from kb.cli.terminal import progress, say, show
+    if bool(paths) is bool(jobs):
+        raise click.UsageError("give files of labelled reports, or --jobs DIR")
+    settings = load_settings(incidents)
+    if jobs:
+        _print(*_measured_jobs(jobs, settings), as_json)
+    else:
+        _print(*_measured_reports(paths, settings, directory), as_json)
+
+
+def _measured_jobs(jobs: Path, settings: Settings) -> tuple[JobReport, RenderableType]:
+    from kb.cli.terminal import progress, say
+    from kb.evaluate.jobs import measure_jobs, read_truths, run_jobs
+    from kb.knowledge import Knowledge
+    from kb.views.evaluation import render_jobs
+
+    truths = read_truths(jobs)
+    outcomes = []
+    with progress("diagnosing") as report, Knowledge.open(settings, notify=say) as knowledge:
+        for outcome in run_jobs(truths, knowledge):
+            outcomes.append(outcome)
+            report(len(outcomes), len(truths))
+    result = measure_jobs(outcomes)
+    return result, render_jobs(result)
+
+
+def _measured_reports(
+    paths: tuple[Path, ...], settings: Settings, directory: Path | None
+) -> tuple[Report, RenderableType]:
+    from kb.cli.terminal import progress, say
     from kb.evaluate import measure, read_cases, run
     from kb.knowledge import Knowledge
     from kb.library import Library
+    from kb.views.evaluation import render
 
     cases = [case for path in paths for case in read_cases(path)]
-    settings = load_settings(incidents)
     records, _problems = Library(settings.incidents).load()
     systems = {record.id: record.header.systems[0] for record in records}
     with progress("asking") as report, Knowledge.open(settings, notify=say) as knowledge:
@@ -52,9 +97,13 @@ def command(
 
         for path in plot(result, directory):
             say(f"wrote {path}")
+    return result, render(result)
+
+
+def _print(result: Report | JobReport, view: RenderableType, as_json: bool) -> None:
+    from kb.cli.terminal import show
+
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(result), indent=1).decode())
     else:
-        from kb.views.evaluation import render
-
-        show(render(result))
+        show(view)

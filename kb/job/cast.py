@@ -120,16 +120,18 @@ class Voice:
 
     @cached_property
     def _went_on(self) -> int:
-        """The place of the last line that shows it at its everyday work."""
-        masks = [mask(r.spoken) if _is_ordinary(r) else None for r in self.remarks]
-        before: set[str] = set()
+        """The place of the last line that shows it at its everyday work after a complaint."""
+        first = next((place for place, remark in enumerate(self.remarks) if remark.row), None)
+        if first is None or not any(_is_ordinary(remark) for remark in self.remarks[first:]):
+            return -1
+        seen: set[str] = set()
         last = -1
-        for place, (text, remark) in enumerate(zip(masks, self.remarks, strict=True)):
-            if text is None:
-                continue
-            if text in before or _ENDED_WELL.search(remark.text):
-                last = place
-            before.add(text)
+        for place, remark in enumerate(self.remarks):
+            if _is_ordinary(remark):
+                words = mask(remark.spoken)
+                if words in seen or _ENDED_WELL.search(remark.text):
+                    last = place
+                seen.add(words)
         return last
 
     def _end_of_chain(self, first: Remark, most: Standing) -> Remark:

@@ -20,15 +20,15 @@ _LEAST_SHARED = 3
 
 def clock_offsets(cast: Cast) -> dict[str | None, float]:
     """Seconds to take off the times of each host to compare them with those of the first."""
+    if len({voice.host for voice in cast.ranks.values()}) < 2:
+        return {}
     steps: dict[str | None, dict[tuple[str, int], float]] = defaultdict(dict)
     for voice in cast.ranks.values():
         for remark in voice.ordinary:
             step = step_of(remark.spoken)
             if remark.stamped and remark.at is not None and step >= 0:
                 steps[voice.host].setdefault((mask(remark.spoken), step), remark.at)
-    if len(steps) < 2:
-        return {}
-    reference = next(iter(steps.values()))
+    reference = next(iter(steps.values()), {})
     offsets = {}
     for host, times in steps.items():
         shared = [times[key] - reference[key] for key in times.keys() & reference.keys()]

@@ -126,8 +126,10 @@ def read_exits(recording: Recording) -> list[Exit]:
     """All reports in the lines of a job, in their order, with the ranks as far as known."""
     found = list(_reports(recording.remarks))
     known = [one for one in found if one.rank is not None]
-    by_place = {(one.host, one.local_rank): one.rank for one in known if one.local_rank is not None}
-    by_place = _in_order(recording.remarks) | by_place
+    by_place = _in_order(recording.remarks)
+    by_place |= {
+        (one.host, one.local_rank): one.rank for one in known if one.local_rank is not None
+    }
     by_pid = recording.pids | {one.pid: one.rank for one in known if one.pid}
     for place, one in enumerate(found):
         if one.rank is None:

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kb.evaluate.jobs import JobReport
 from kb.evaluate.measure import Miss, Ranking, Report
 
 _LONGEST_QUOTE = 90
@@ -16,6 +17,25 @@ _LONGEST_QUOTE = 90
 def render(report: Report) -> RenderableType:
     """Return tables of rates, then the misses."""
     return Group(*_parts(report))
+
+
+def render_jobs(report: JobReport) -> RenderableType:
+    """Return the rates and a line a job."""
+    table = _table(f"{report.jobs} jobs", "failed", "culprit", "line", "verdict", "advice")
+    for one in report.outcomes:
+        advice = "" if one.advice is None else _mark(one.advice)
+        marks = (_mark(one.failed), _mark(one.culprit), _mark(one.line))
+        table.add_row(f"{one.id} ({one.kind})", *marks, one.verdict, advice)
+    rates = (
+        f"told from healthy ones {report.failed:.3f}, first culprit {report.culprit:.3f}, root line"
+        f" {report.line:.3f}, all three {report.right:.3f}; {report.answered} answered,"
+        f" {report.advice_right} with the right remedy"
+    )
+    return Group(table, Text(rates))
+
+
+def _mark(right: bool) -> str:
+    return "ok" if right else "WRONG"
 
 
 def _parts(report: Report) -> Iterator[RenderableType]:
