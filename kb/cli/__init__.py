@@ -14,6 +14,7 @@ from kb.errors import KbError
 
 COMMANDS = {
     "ask": "one diagnosis of an error, a log or a directory of logs",
+    "classify": "many logs: which incidents, how often, what is unknown",
     "show": "one incident",
     "list": "all incidents",
     "index": "build or update the index",

@@ -58,10 +58,10 @@ def progress(title: str) -> Iterator[Report]:
         def report(done: int, total: int) -> None:
             nonlocal bar
             if bar is None and total and sys.stderr.isatty():
-                bar = stack.enter_context(
-                    click.progressbar(length=total, label=title, file=sys.stderr, show_pos=True)
-                )
+                from kb.cli.bar import Bar
+
+                bar = stack.enter_context(Bar(title))
             if bar is not None:
-                bar.update(done - bar.pos)
+                bar.show(done, total)
 
         yield report
