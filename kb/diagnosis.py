@@ -130,7 +130,7 @@ def find(evidence: Evidence, knowledge: Knowledge) -> list[Found]:
         return []
     return [
         Found(candidate, from_payload(candidate.payload), evidence, knowledge)
-        for candidate in knowledge.snapshot.search(to_query(evidence), knowledge.encoder)
+        for candidate in knowledge.search(to_query(evidence))
     ]
 
 
