@@ -7,6 +7,7 @@ import msgspec
 from kb.diagnosis import Diagnosis, Verdict
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
+from kb.log.clean import written
 from kb.log.prefixes import split_prefix
 
 
@@ -51,7 +52,7 @@ class Result(msgspec.Struct, frozen=True):
         """Keep what matters of a diagnosis."""
         best = diagnosis.matches[0] if diagnosis.matches else None
         return cls(
-            path=shown(path),
+            path=written(path),
             verdict=diagnosis.verdict,
             incident=best.incident.id if best else None,
             confidence=best.confidence if best else None,
@@ -91,11 +92,6 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 Outcome = Result | Unreadable
-
-
-def shown(path: str) -> str:
-    """A path as it is written: names that are not UTF-8 have replacement characters."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def place_of(diagnosis: Diagnosis) -> Place | None:

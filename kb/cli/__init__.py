@@ -50,7 +50,9 @@ class _LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except (KbError, SearchIndexError) as error:
-            raise click.ClickException(str(error)) from error
+            from kb.log.clean import printable
+
+            raise click.ClickException(printable(str(error))) from error
 
 
 @click.group(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kb.log.clean import printable
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -45,8 +47,8 @@ def show(*parts: RenderableType) -> None:
 
 
 def say(sentence: str) -> None:
-    """Tell the user something that is not a result."""
-    click.echo(sentence, err=True)
+    """Tell the user something that is not a result; names of files in it are hostile input."""
+    click.echo(printable(sentence), err=True)
 
 
 @contextmanager

@@ -48,3 +48,8 @@ def _message(text: bytes) -> bytes:
 def printable(text: str) -> str:
     """Replace tabs by spaces and drop control, bidirectional and invisible characters."""
     return _UNPRINTABLE.sub("", text.expandtabs(4))
+
+
+def written(path: str) -> str:
+    """The name of a file as text: what is not UTF-8 in it is replaced."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

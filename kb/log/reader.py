@@ -18,7 +18,7 @@ import numpy as np
 import zstandard
 
 from kb.errors import LogError
-from kb.log.clean import clean_block
+from kb.log.clean import clean_block, written
 
 BLOCK_BYTES = 1 << 20
 """Lines are handed on in blocks of about this size; a longer line comes in pieces."""
@@ -189,7 +189,7 @@ def _files_below(directory: Path) -> Iterator[Path]:
 
 
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
-    return Source(name, lambda: path.open("rb"), one_of_many=one_of_many)
+    return Source(written(name), lambda: path.open("rb"), one_of_many=one_of_many)
 
 
 def _decompressed(head: bytes, stream: Readable) -> Callable[[int], bytes]:

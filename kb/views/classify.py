@@ -11,8 +11,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kb.classify import Cluster, Row, Summary
+from kb.classify import Cluster, Result, Row, Summary
 from kb.diagnosis import Verdict
+from kb.log.clean import printable
 from kb.views.prose import heading
 
 _FILE_WIDTH = 100
@@ -37,8 +38,13 @@ def to_csv(summary: Summary) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Row.__struct_fields__)
-    writer.writerows(msgspec.structs.astuple(result.row()) for result in summary.results)
+    writer.writerows(map(_cells, summary.results))
     return text.getvalue().encode()
+
+
+def _cells(result: Result) -> tuple[object, ...]:
+    row = result.row()
+    return msgspec.structs.astuple(msgspec.structs.replace(row, path=printable(row.path)))
 
 
 def _parts(summary: Summary) -> Iterator[RenderableType]:
@@ -76,7 +82,7 @@ def _cluster(cluster: Cluster) -> RenderableType:
     table.add_column(justify="right", no_wrap=True, min_width=5)
     table.add_column(overflow="fold")
     table.add_row(str(len(cluster.members)), Text(cluster.template[:_LONGEST_TEMPLATE]))
-    places = ", ".join(result.path for result in cluster.examples)
+    places = ", ".join(printable(result.path) for result in cluster.examples)
     hosts = f"; on {', '.join(cluster.hosts)}" if cluster.hosts else ""
     table.add_row("", Text(f"{cluster.id}: {places}{hosts}", "dim"))
     return table
