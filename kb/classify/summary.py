@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 
 from kb.classify.cluster import Cluster, find_clusters
-from kb.classify.result import Result, Unreadable
+from kb.classify.result import Place, Result, Unreadable
 from kb.diagnosis import Verdict
+
+Value = TypeVar("Value", str, int)
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -39,6 +42,26 @@ class Summary(msgspec.Struct, frozen=True):
     def follow_on(self) -> int:
         """How many units show nothing but errors that follow from a failure elsewhere."""
         return sum(r.verdict is Verdict.POSSIBLE and r.incident is None for r in self.results)
+
+    @property
+    def hosts(self) -> list[tuple[str, int]]:
+        """Hosts whose lines tell of failures, and of how many; worst first."""
+        return _most_frequent(place.host for place in self._places())
+
+    @property
+    def ranks(self) -> list[tuple[int, int]]:
+        """Ranks, likewise."""
+        return _most_frequent(place.rank for place in self._places())
+
+    def _places(self) -> Iterator[Place]:
+        for result in self.results:
+            if result.place and result.verdict is not Verdict.HEALTHY:
+                yield result.place
+
+
+def _most_frequent(values: Iterable[Value | None]) -> list[tuple[Value, int]]:
+    counts = Counter(value for value in values if value is not None)
+    return sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
 
 
 def summarize(results: Iterable[Result], unreadable: Iterable[Unreadable]) -> Summary:

@@ -26,8 +26,10 @@ from kb.cli import incidents_option
 from kb.cli.terminal import progress, say
 from kb.diagnosis import Verdict
 from kb.errors import LogError, OutputError
+from kb.incident import Incident
 from kb.knowledge import Knowledge
-from kb.settings import load_settings
+from kb.library import Library
+from kb.settings import Settings, load_settings
 
 
 class Format(StrEnum):
@@ -36,6 +38,7 @@ class Format(StrEnum):
     TABLE = "table"
     JSONL = "jsonl"
     CSV = "csv"
+    HTML = "html"
 
 
 @click.command("classify")
@@ -55,7 +58,7 @@ class Format(StrEnum):
     default=Format.TABLE.value,
     callback=lambda _context, _option, value: Format(value),
     show_default=True,
-    help="Counts, or a JSON object or a CSV line for each unit.",
+    help="Counts; a JSON object or a CSV line for each unit; or one HTML page.",
 )
 @click.option(
     "-o",
@@ -107,7 +110,7 @@ def command(
             report,
             say,
         )
-        _write(finished.summary, form, output, journal)
+        _write(finished.summary, form, output, journal, settings)
     _tell(finished, output, journal)
     raise click.exceptions.Exit(130 if finished.stopped else _exit_code(finished.summary))
 
@@ -142,26 +145,43 @@ def _journal(stack: ExitStack, output: Path | None, form: Format) -> Journal | N
     return stack.enter_context(Journal(output))
 
 
-def _write(summary: Summary, form: Format, output: Path | None, journal: Journal | None) -> None:
+def _write(
+    summary: Summary,
+    form: Format,
+    output: Path | None,
+    journal: Journal | None,
+    settings: Settings,
+) -> None:
     if journal:
         journal.finish(summary.results)
     elif output:
-        write_whole(output, _rendered(summary, form))
+        write_whole(output, _rendered(summary, form, settings))
     elif form is Format.TABLE:
         from kb.cli.terminal import show
         from kb.views.classify import render
 
         show(render(summary))
     else:
-        click.echo(_rendered(summary, form), nl=False)
+        click.echo(_rendered(summary, form, settings), nl=False)
 
 
-def _rendered(summary: Summary, form: Format) -> bytes:
+def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:
     if form is Format.JSONL:
         return encode(summary.results)
+    if form is Format.HTML:
+        from kb.views.page import to_html
+
+        return to_html(summary, _records(summary, settings))
     from kb.views.classify import to_csv, to_text
 
     return to_csv(summary) if form is Format.CSV else to_text(summary)
+
+
+def _records(summary: Summary, settings: Settings) -> dict[str, Incident]:
+    """The records of the incidents that were found."""
+    wanted = {name for name, _sure, _perhaps in summary.incidents}
+    files = Library(settings.incidents).files()
+    return {file.path.stem: file.read() for file in files if file.path.stem in wanted}
 
 
 def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:
