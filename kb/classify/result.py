@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kb.diagnosis import Diagnosis, Verdict
+from kb.diagnosis import By, Diagnosis, Verdict, Why
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
 from kb.log.clean import written
@@ -95,13 +95,17 @@ Outcome = Result | Unreadable
 
 
 def place_of(diagnosis: Diagnosis) -> Place | None:
-    """The first failure of a job goes first here, once a diagnosis names it; else the first line
-    that speaks for the best match, or the most telling line that shows an error."""
-    for match in diagnosis.matches[:1]:
-        for why in match.why[:1]:
-            return _place(why.line)
+    """The line to show of a unit: the one that tells most of those that speak for the best match,
+    else the most telling one that shows an error."""
+    # The first failure of a job goes first, here, once a diagnosis names it.
+    if diagnosis.matches:
+        return _place(max(diagnosis.matches[0].why, key=_weight).line)
     telling = (line for line in diagnosis.evidence.lines if line.grade >= Grade.ERROR)
     return next(map(_place, telling), None)
+
+
+def _weight(why: Why) -> tuple[bool, Grade]:
+    return why.by is By.SIGNATURE, why.line.grade
 
 
 def _place(line: EvidenceLine) -> Place:

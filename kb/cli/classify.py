@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +13,7 @@ import click
 
 from kb.classify import (
     Journal,
+    Outcome,
     Run,
     Summary,
     Unit,
@@ -30,6 +31,13 @@ from kb.incident import Incident
 from kb.knowledge import Knowledge
 from kb.library import Library
 from kb.settings import Settings, load_settings
+
+
+class Engine(StrEnum):
+    """Who does the work."""
+
+    LOCAL = "local"
+    RAY = "ray"
 
 
 class Format(StrEnum):
@@ -73,6 +81,14 @@ class Format(StrEnum):
     metavar="N",
     help="Processes; as many as there are cores unless said.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice([engine.value for engine in Engine]),
+    default=Engine.LOCAL.value,
+    show_default=True,
+    callback=lambda _context, _option, value: Engine(value),
+    help="The cores of this machine, or a Ray cluster.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a JSONL FILE of a run that was stopped.")
 @incidents_option
 def command(
@@ -81,6 +97,7 @@ def command(
     form: Format,
     output: Path | None,
     jobs: int | None,
+    engine: Engine,
     resume: bool,
     incidents: tuple[Path, ...],
 ) -> None:
@@ -105,7 +122,7 @@ def command(
         report = stack.enter_context(progress("Classifying"))
         finished = run(
             units,
-            lambda left: classify_here(left, settings, jobs or _cores()),
+            lambda left: _engine(engine)(left, settings, jobs or _cores()),
             journal,
             report,
             say,
@@ -133,6 +150,14 @@ def _arguments(paths: tuple[str, ...]) -> Iterator[str]:
 def _is(unit: str, output: Path | None) -> bool:
     """The file that is written is not read."""
     return output is not None and Path(unit).absolute() == output.absolute()
+
+
+def _engine(engine: Engine) -> Callable[[Iterable[str], Settings, int], Iterator[Outcome]]:
+    if engine is Engine.LOCAL:
+        return classify_here
+    from kb.classify.ray_engine import classify_on_ray
+
+    return classify_on_ray
 
 
 def _cores() -> int:
