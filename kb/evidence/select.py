@@ -23,6 +23,9 @@ from kb.log.prefixes import split_prefix
 SHORT_LINES = 300
 """Input of at most so many lines is read line by line."""
 
+_MOST_BLOCKS = 8
+"""... unless its lines are so long that it takes more blocks: they are kept until the end."""
+
 _FIRST_LINES = 300
 _LAST_LINES = 100
 """Lines looked at in one block: so many of those marked at its begin and at its end."""
@@ -165,7 +168,8 @@ class _Collector:
         return not midway and any(_PROGRESS.search(text) for text in calm)
 
     def _remember(self, block: Block) -> None:
-        self._short = self._short and self._total <= SHORT_LINES
+        few = self._total <= SHORT_LINES and len(self._first_blocks) < _MOST_BLOCKS
+        self._short = self._short and few
         if self._short:
             self._first_blocks.append(block)
         self._last_block = block
