@@ -13,21 +13,29 @@ from kb.classify.result import Result, Row
 from kb.errors import OutputError
 
 
+_BEGIN = b'{"path":'
+"""Of every row."""
+
+
 class Journal:
     """A file of rows, open for more. `results` are those that it holds already.
 
     A line without its end was being written when the run was stopped; it is dropped.
+
+    Raises:
+        OutputError: it cannot be written, or holds something else.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._file = path.open("a+b")
+            whole, end, torn = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
+            if not torn.startswith(_BEGIN[: len(torn)]):
+                raise OutputError(f"{path} cannot be continued: it ends with what is no result")
+            self.results = [Result.from_row(row) for row in _rows(whole, path)]
+            self._file = path.open("ab")
         except OSError as error:
             raise _cannot_write(path, error) from error
-        self._file.seek(0)
-        whole, end, _torn = self._file.read().rpartition(b"\n")
-        self.results = [Result.from_row(row) for row in _rows(whole, path)]
         self._file.truncate(len(whole + end))
 
     def __enter__(self) -> Self:

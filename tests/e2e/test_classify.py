@@ -95,6 +95,29 @@ def test_table_counts(kb: Run, logs: Path) -> None:
     assert text.index("FrobnicateError: widget") < text.index("QuuxError")
 
 
+def test_page_is_written_once(kb: Run, logs: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert kb("classify", logs, "--format", "html", "-o", page).returncode == 0
+    text = page.read_text(encoding="utf-8")
+    assert "5 of 6 units show a failure" in text
+    assert "GPU has fallen off the bus" in text
+    assert text == kb("classify", logs, "--format", "html").stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "extra"),
+    [("ray", ("--engine", "ray"), b"[ray]"), ("fsspec", ("memory://logs",), b"[remote]")],
+)
+def test_what_is_not_installed_is_named_with_the_command(
+    kb: Run, logs: Path, tmp_path: Path, module: str, arguments: tuple[str, ...], extra: bytes
+) -> None:
+    (tmp_path / f"{module}.py").write_text("raise ImportError\n")
+    run = kb("classify", logs, *arguments, env={"PYTHONPATH": str(tmp_path)})
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert b"pip install 'incident-kb" + extra in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "found"),
     [
