@@ -12,7 +12,6 @@ import msgspec
 from kb.classify.result import Result, Row
 from kb.errors import OutputError
 
-
 _BEGIN = b'{"path":'
 """Of every row."""
 
