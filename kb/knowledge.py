@@ -86,6 +86,18 @@ class Knowledge:
         return cls(_open_current(library, settings, encoder, report, notify), encoder)
 
 
+def prepare(
+    settings: Settings, report: Report = _silent_report, notify: Notify = _silent_notify
+) -> None:
+    """Build or update the index where the incidents changed, for others to open.
+
+    Raises:
+        KbError, SearchIndexError: with one sentence for the user.
+    """
+    encoder = lru_cache(1)(lambda: load_encoder(settings.model))
+    _open_current(Library(settings.incidents), settings, encoder, report, notify).close()
+
+
 def load_in_background(model: str | None) -> Callable[[], Encoder]:
     """Start loading the encoder; the returned function waits for it."""
     future: Future[Encoder] = Future()

@@ -69,6 +69,8 @@ def _masked(result: Result) -> str:
 
 def _templates(lines: set[str]) -> dict[str, str]:
     """Each line's template."""
+    if not lines:
+        return {}
     from drain3.drain import Drain
 
     drain = Drain(sim_th=_ALIKE)

@@ -28,7 +28,7 @@ from kb.cli.terminal import progress, say
 from kb.diagnosis import Verdict
 from kb.errors import LogError, OutputError
 from kb.incident import Incident
-from kb.knowledge import Knowledge
+from kb.knowledge import prepare
 from kb.library import Library
 from kb.settings import Settings, load_settings
 
@@ -115,8 +115,8 @@ def command(
     units = [found for found in find_units(_arguments(paths), unit) if not _is(found, output)]
     if not units:
         raise LogError(" ".join(paths), "there are no files")
-    with progress("Building the index") as report, Knowledge.open(settings, report, say):
-        pass
+    with progress("Building the index") as report:
+        prepare(settings, report, say)
     with ExitStack() as stack:
         journal = _journal(stack, output, form)
         report = stack.enter_context(progress("Classifying"))
