@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint test-models encoder confidence quality bench clean
+.PHONY: demo test lint test-models test-ray encoder confidence quality bench clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/kb index
@@ -24,6 +24,9 @@ lint: $(VENV)/.test
 
 test-models: $(VENV)/.models
 	$(BIN)/python -m pytest tests/models
+
+test-ray: $(VENV)/.ray
+	$(BIN)/python -m pytest tests/ray
 
 encoder: $(VENV)/.models
 	$(BIN)/python -m benchmarks.train_encoder build/encoder
@@ -51,6 +54,10 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/.installed
 	$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.ray: $(VENV)/.test
+	$(PIP) -e '.[ray,test]'
 	@touch $@
 
 $(VENV)/.models: $(VENV)/.test

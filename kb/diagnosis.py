@@ -139,7 +139,7 @@ def find(evidence: Evidence, knowledge: Knowledge, finding: str | None = None) -
         return []
     return [
         Found(candidate, from_payload(candidate.payload), evidence, knowledge)
-        for candidate in knowledge.snapshot.search(to_query(evidence, finding), knowledge.encoder)
+        for candidate in knowledge.search(to_query(evidence, finding))
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -50,6 +51,7 @@ def to_document(incident: Incident, source: bytes) -> Document:
     )
 
 
+@lru_cache(512)
 def from_payload(payload: bytes) -> Entry:
     """Read what `to_document` stored."""
     return msgspec.msgpack.decode(payload, type=Entry)

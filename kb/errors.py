@@ -6,6 +6,8 @@ Errors raised on purpose. Each message is one sentence for the user that says wh
   x IncidentError     one incident file is wrong; carries its problems (path, line, rule code, help)
   x LibraryError      a directory of incidents cannot be used
   x LogError          input that cannot be read; carries the path
+  x MissingExtraError an optional dependency is not installed; says how to install it
+  x OutputError       a file of results cannot be written or continued
   x SettingsError     the configuration file or an environment variable is wrong
 
 The errors of the package `index` are in `index.errors`.
@@ -48,6 +50,17 @@ class LogError(KbError):
     def __init__(self, path: Path | str, reason: str) -> None:
         self.path = path
         super().__init__(f"cannot read {path}: {reason}")
+
+
+class MissingExtraError(KbError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what}; install it with: pip install 'incident-kb[{extra}]'")
+
+
+class OutputError(KbError):
+    """A file of results cannot be written or continued."""
 
 
 class SettingsError(KbError):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-from index.documents import Changes
+from index.documents import Candidate, Changes, Query
 from index.encoder import Encoder, load_encoder, model_name
 from index.errors import StoreDamaged, StoreError, StoreMissing
 from index.signatures import Scanner
@@ -28,6 +29,10 @@ Notify = Callable[[str], None]
 """Called with one sentence that the user should read."""
 
 
+_REMEMBERED = 128
+"""Questions whose answers are kept; an answer is some 200 kB."""
+
+
 def _silent_report(_done: int, _total: int) -> None:
     pass
 
@@ -44,11 +49,19 @@ class Knowledge:
         self.signatures: Scanner = snapshot.scanner()
         self.markers: Scanner = snapshot.extra_scanner(MARKER_PATTERNS)
         self._encoder = encoder
+        self._remembered = lru_cache(_REMEMBERED)(self._search)
 
     @property
     def encoder(self) -> Encoder:
         """The encoder; waits until it is loaded."""
         return self._encoder()
+
+    def search(self, query: Query) -> list[Candidate]:
+        """Ask the index. Most of many logs say the same once masked; that is asked once."""
+        return self._remembered(query)
+
+    def _search(self, query: Query) -> list[Candidate]:
+        return self.snapshot.search(query, self.encoder)
 
     def __enter__(self) -> Self:
         return self
@@ -71,6 +84,18 @@ class Knowledge:
         library = Library(settings.incidents)
         encoder = load_in_background(settings.model)
         return cls(_open_current(library, settings, encoder, report, notify), encoder)
+
+
+def prepare(
+    settings: Settings, report: Report = _silent_report, notify: Notify = _silent_notify
+) -> None:
+    """Build or update the index where the incidents changed, for others to open.
+
+    Raises:
+        KbError, SearchIndexError: with one sentence for the user.
+    """
+    encoder = lru_cache(1)(lambda: load_encoder(settings.model))
+    _open_current(Library(settings.incidents), settings, encoder, report, notify).close()
 
 
 def load_in_background(model: str | None) -> Callable[[], Encoder]:

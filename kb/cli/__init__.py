@@ -14,6 +14,7 @@ from kb.errors import KbError
 
 COMMANDS = {
     "ask": "one diagnosis of an error, a log or a directory of logs",
+    "classify": "many logs: which incidents, how often, what is unknown",
     "show": "one incident",
     "list": "all incidents",
     "index": "build or update the index",
@@ -49,7 +50,9 @@ class _LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except (KbError, SearchIndexError) as error:
-            raise click.ClickException(str(error)) from error
+            from kb.log.clean import printable
+
+            raise click.ClickException(printable(str(error))) from error
 
 
 @click.group(

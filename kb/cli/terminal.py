@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kb.log.clean import printable
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -45,8 +47,8 @@ def show(*parts: RenderableType) -> None:
 
 
 def say(sentence: str) -> None:
-    """Tell the user something that is not a result."""
-    click.echo(sentence, err=True)
+    """Tell the user something that is not a result; names of files in it are hostile input."""
+    click.echo(printable(sentence), err=True)
 
 
 @contextmanager
@@ -58,10 +60,10 @@ def progress(title: str) -> Iterator[Report]:
         def report(done: int, total: int) -> None:
             nonlocal bar
             if bar is None and total and sys.stderr.isatty():
-                bar = stack.enter_context(
-                    click.progressbar(length=total, label=title, file=sys.stderr, show_pos=True)
-                )
+                from kb.cli.bar import Bar
+
+                bar = stack.enter_context(Bar(title))
             if bar is not None:
-                bar.update(done - bar.pos)
+                bar.show(done, total)
 
         yield report

@@ -23,8 +23,12 @@ from kb.log.prefixes import split_prefix
 SHORT_LINES = 300
 """Input of at most so many lines is read line by line."""
 
-_MOST_LINES = 400
-"""Lines looked at in one block: the first three quarters and the last quarter of those marked."""
+_MOST_BLOCKS = 8
+"""... unless its lines are so long that it takes more blocks: they are kept until the end."""
+
+_FIRST_LINES = 300
+_LAST_LINES = 100
+"""Lines looked at in one block: so many of those marked at its begin and at its end."""
 _MOST_DISTINCT = 2_000
 _MOST_SHOWN = 120
 _MOST_CONTEXT = 40
@@ -45,9 +49,12 @@ _PROGRESS = re.compile(
 _CHINESE_PHRASE = re.compile(r"[\u4e00-\u9fff]{4}")
 _MIDWAY = re.compile(r"(?:\.\.\.|…)\s*$|(?<!\d)0%\||\?it/s")
 _PERSON = re.compile(
+    # The first letters of what follows: at most places nothing has to be tried.
+    r"(?=[IMmOoWwh?\uff1f])(?:"
     r"\b(?:I|[Mm]y|[Oo]ur) [a-z]|\bI'(?:m|ve)\b|[?\uff1f]\s*$"
     r"|\b[Ww]e (?:run|use|have|are (?:seeing|running|trying)|get|see|tried|train|want|only)\b"
     r"|\b(?:how|why|what) (?:do|does|is|can|should)\b"
+    r")"
 )
 
 
@@ -118,10 +125,8 @@ class _Collector:
         if not self._short:
             self._folded_lines.clear()
         cursor = _Cursor(block)
-        marked: dict[int, set[int]] = {}
-        for number, end in self._markers.scan(block.data):
-            marked.setdefault(cursor.start_of(end), set()).add(number)
-        for start in _both_ends(sorted(marked), _MOST_LINES):
+        marked = _marked_lines(cursor, self._markers.scan(block.data))
+        for start in sorted(marked):
             self._add_marked(cursor, start, marked[start])
         for pattern, end in self._signatures.scan(block.data):
             if pattern not in self._hits:
@@ -163,7 +168,8 @@ class _Collector:
         return not midway and any(_PROGRESS.search(text) for text in calm)
 
     def _remember(self, block: Block) -> None:
-        self._short = self._short and self._total <= SHORT_LINES
+        few = self._total <= SHORT_LINES and len(self._first_blocks) < _MOST_BLOCKS
+        self._short = self._short and few
         if self._short:
             self._first_blocks.append(block)
         self._last_block = block
@@ -264,10 +270,21 @@ class _Cursor:
         return self._block.number_of(self._place)
 
 
-def _both_ends(starts: list[int], most: int) -> list[int]:
-    if len(starts) <= most:
-        return starts
-    return starts[: most * 3 // 4] + starts[-most // 4 :]
+def _marked_lines(cursor: _Cursor, found: list[tuple[int, int]]) -> dict[int, set[int]]:
+    """Offsets of the lines to look at with the markers that fired on them; `found` is in order of
+    offset. Of a block that is full of trouble, what lies between is not even sorted by line."""
+    last = _by_line(cursor, reversed(found), _LAST_LINES)
+    return last | _by_line(cursor, found, _FIRST_LINES)
+
+
+def _by_line(cursor: _Cursor, found: Iterable[tuple[int, int]], most: int) -> dict[int, set[int]]:
+    lines: dict[int, set[int]] = {}
+    for number, end in found:
+        start = cursor.start_of(end)
+        if start not in lines and len(lines) == most:
+            break
+        lines.setdefault(start, set()).add(number)
+    return lines
 
 
 def _most_telling(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:

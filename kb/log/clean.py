@@ -14,7 +14,6 @@ _ESCAPE = re.compile(
     rb"|[ -/]*[0-~]?"  # two-character escapes
     rb")"
 )
-_OVERWRITTEN = re.compile(rb"([^\r\n]*)\r+(?=[^\r\n])")
 _PROGRESS = re.compile(rb"\d+(?:\.\d+)?\s?%|it/s|s/it|\d+/\d+\s*\[|[#=\xe2\x96\x88>.-]{8,}")
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
@@ -28,16 +27,29 @@ def clean_block(block: bytes) -> bytes:
     if b"\0" in block:
         block = block.replace(b"\0", b"")
     if b"\r" in block:
-        block = _OVERWRITTEN.sub(_keep_message, block.replace(b"\r\n", b"\n")).replace(b"\r", b"")
+        block = block.replace(b"\r\n", b"\n")
+    if b"\r" in block:
+        block = b"\n".join(map(_redrawn, block.split(b"\n")))
     return block
 
 
-def _keep_message(match: re.Match[bytes]) -> bytes:
+def _redrawn(line: bytes) -> bytes:
     """What a carriage return overwrites is dropped only when it is a progress bar."""
-    text = match[1]
+    if b"\r" not in line:
+        return line
+    *overwritten, last = line.rstrip(b"\r").split(b"\r")
+    return b"".join([*map(_message, overwritten), last])
+
+
+def _message(text: bytes) -> bytes:
     return b"" if not text.strip() or _PROGRESS.search(text) else text + b" "
 
 
 def printable(text: str) -> str:
     """Replace tabs by spaces and drop control, bidirectional and invisible characters."""
     return _UNPRINTABLE.sub("", text.expandtabs(4))
+
+
+def written(path: str) -> str:
+    """The name of a file as text: what is not UTF-8 in it is replaced."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

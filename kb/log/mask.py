@@ -39,9 +39,17 @@ MASKS = (
 """Tried in this order at every place. A path keeps its last two parts, and an address its kind:
 who listens on the loopback is not reached from another host."""
 
-_ANY = re.compile("|".join(f"(?P<m{number}>{mask.pattern})" for number, mask in enumerate(MASKS)))
+_STARTS = r"(?=[\da-fA-F/+KMGT-])"
+"""What any of them begins with: at most places of a line nothing has to be tried."""
+
+_ANY = re.compile(
+    f"{_STARTS}(?:"
+    + "|".join(f"(?P<m{number}>{mask.pattern})" for number, mask in enumerate(MASKS))
+    + ")"
+)
+_SHOWN = {f"m{number}": mask.shown for number, mask in enumerate(MASKS)}
 
 
 def mask(text: str) -> str:
     """Return the text with its details hidden."""
-    return _ANY.sub(lambda match: MASKS[int((match.lastgroup or "m0")[1:])].shown, text)
+    return _ANY.sub(lambda match: _SHOWN[match.lastgroup or ""], text)

@@ -64,12 +64,19 @@ PREFIXES = (
 
 _DEEPEST = 4
 
+_ANY = re.compile(
+    "|".join(f"(?:{re.sub(r'[?]P<[a-z]+>', '?:', row.pattern.pattern)})" for row in PREFIXES)
+)
+"""Most lines have one or two; asking once whether there is another is cheaper than every row."""
+
 
 def split_prefix(line: str) -> Spoken:
     """Take the prefixes off a line."""
     rank: int | None = None
     host: str | None = None
     for _layer in range(_DEEPEST):
+        if not _ANY.match(line):
+            break
         for row in PREFIXES:
             match = row.pattern.match(line)
             if match and match.end() < len(line):

@@ -24,7 +24,8 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_example_runs(built_cache: Path, line: str) -> None:
-    command = re.sub(r"\bkb (?=ask|show|list|lint|doctor)", f"{sys.executable} -m kb ", line)
+    names = "ask|classify|show|list|lint|doctor"
+    command = re.sub(rf"\bkb (?={names})", f"{sys.executable} -m kb ", line)
     run = subprocess.run(
         ["bash", "-c", command], capture_output=True, env=environment(built_cache), timeout=300
     )

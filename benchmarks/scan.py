@@ -1,0 +1,141 @@
+"""`python -m benchmarks.scan`: `kb classify` beside `grep` and `wc`, on one machine in one run.
+
+Machines are shared and noisy: read the ratios. A core each: `--jobs 1`, except where it is said.
+"""
+
+import os
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+RUNS = 3
+BIG = 2_000_000_000
+FILES = 10_000
+CALM = (
+    "2026-11-21 03:{m:02d}:{s:02d} INFO rank {rank} step {step} loss 2.31 lr 1e-4 tokens/s 41000\n"
+)
+WARNING = "2026-11-21 03:{m:02d}:{s:02d} WARNING rank {rank} step {step} lr 1e-4 is deprecated\n"
+FAILURES = (
+    "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:{n}, unhandled system error",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {n}.00 MiB",
+    "NVRM: Xid (PCI:0000:17:00): 79, pid={n}, GPU has fallen off the bus.",
+    "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-{n} (size 9637888)",
+    "FrobnicateError: widget {n} of tray 7 is jammed",
+)
+
+SIGNS = (
+    "Traceback",
+    "[A-Za-z]+(Error|Exception)",
+    "[Ff]ail(ed|ure)",
+    "[Tt]im(ed|e) ?out",
+    "[Kk]illed",
+    "[Ss]egmentation fault|Segfault",
+    "out of memory|OutOfMemory",
+    "Xid \\(",
+    "NCCL WARN",
+    "core dumped",
+    "Connection (refused|reset)",
+    "No space left",
+    "[Uu]nreachable",
+    "Broken pipe",
+    "SIG(KILL|TERM|SEGV|BUS|ABRT)",
+)
+"""What somebody without the tool would look for."""
+
+
+def main() -> None:
+    """Print the whole table."""
+    print(
+        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores,"
+        f" Python {platform.python_version()}"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["KB_CACHE"] = str(folder / "cache")
+        _run([*_kb(), "index"])
+        line = _written(folder / "line.log", "x\n")
+        start, _memory = _best([*_kb(), "classify", "--jobs", "1", line])
+        print(f"kb classify of one line, which is start and end: {start:.2f} s")
+        for title, every in (("ordinary", 0), ("1 % warnings", 100), ("10 % warnings", 10)):
+            _big(folder / "big.log", title, every, start)
+        _many(folder / "many")
+
+
+def _big(path: Path, title: str, every: int, start: float) -> None:
+    block = "".join(_line(n, every) for n in range(200_000)).encode()
+    with path.open("wb") as file:
+        for _ in range(BIG // len(block)):
+            file.write(block)
+    size = path.stat().st_size
+    print(f"\n{size / 1e9:.1f} GB of {title} lines")
+    signs = _written(path.with_name("signs"), "\n".join(SIGNS))
+    seconds, memory = _best([*_kb(), "classify", "--jobs", "1", path])
+    _row("kb classify --jobs 1", seconds, size)
+    _row("  without start and end", seconds - start, size)
+    print(f"  memory {memory / 1e6:.0f} MB")
+    for name, command in (
+        (f"grep -c -E -f, {len(SIGNS)} expressions", ["grep", "-c", "-E", "-f", signs, path]),
+        ("grep -c -F, one word", ["grep", "-c", "-F", "Traceback", path]),
+        ("wc -l", ["wc", "-l", path]),
+    ):
+        _row(name, _best(command)[0], size)
+
+
+def _many(folder: Path) -> None:
+    folder.mkdir()
+    chance = random.Random(1)
+    for number in range(FILES):
+        lines = [_line(n + number, 0) for n in range(chance.randrange(50, 400))]
+        if number % 4 == 0:
+            lines.append(FAILURES[number // 4 % len(FAILURES)].format(n=number) + "\n")
+        _written(folder / f"{number:05d}.log", "".join(lines))
+    print(f"\n{FILES} small files, every fourth with a failure")
+    for jobs in (1, os.cpu_count() or 1):
+        seconds, memory = _run([*_kb(), "classify", "--jobs", str(jobs), folder])
+        print(
+            f"{f'kb classify --jobs {jobs}':<36} {FILES / seconds:8.0f} files/s {memory / 1e6:.0f} MB"
+        )
+
+
+def _line(number: int, every: int) -> str:
+    form = WARNING if every and number % every == 0 else CALM
+    return form.format(m=number // 60 % 60, s=number % 60, rank=number % 8, step=number)
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def _row(name: str, seconds: float, size: int) -> None:
+    print(f"{name:<36} {size / seconds / 1e9:8.2f} GB/s {seconds:8.2f} s", flush=True)
+
+
+def _kb() -> list[str]:
+    return [str(Path(sys.executable).with_name("kb"))]
+
+
+def _best(command: Sequence[str | Path]) -> tuple[float, int]:
+    return min(_run(command) for _ in range(RUNS))
+
+
+def _run(command: Sequence[str | Path]) -> tuple[float, int]:
+    """Seconds and peak memory in bytes of a process."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _pid, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode > 1:
+        sys.exit(f"{command} failed with exit code {process.returncode}")
+    return time.perf_counter() - started, usage.ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    main()

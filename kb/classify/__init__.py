@@ -1,0 +1,28 @@
+"""Many logs at once: each unit is diagnosed, what nothing known fits is clustered."""
+
+from kb.classify.cluster import Cluster
+from kb.classify.inputs import Unit, find_units
+from kb.classify.journal import Journal, encode, write_whole
+from kb.classify.local import classify_here
+from kb.classify.result import Outcome, Place, Result, Row, Unreadable
+from kb.classify.run import Run, run
+from kb.classify.summary import Summary, summarize
+
+__all__ = [
+    "Cluster",
+    "Journal",
+    "Outcome",
+    "Place",
+    "Result",
+    "Row",
+    "Run",
+    "Summary",
+    "Unit",
+    "Unreadable",
+    "classify_here",
+    "encode",
+    "find_units",
+    "run",
+    "summarize",
+    "write_whole",
+]

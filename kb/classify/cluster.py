@@ -1,0 +1,78 @@
+"""Unknown is not a dead end: units whose telling lines say the same are one cluster.
+
+Drain mines templates from the masked lines. What it finds depends on their order, so they are
+sorted and each is given once: the same units have the same clusters however they were read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from kb.classify.result import Result
+from kb.diagnosis import Verdict
+from kb.log.mask import mask
+from kb.log.prefixes import split_prefix
+
+_ALIKE = 0.5
+"""Share of the words that the lines of a cluster have in common."""
+_ID_LENGTH = 12
+_MOST_EXAMPLES = 3
+_SILENT = "(no line shows an error)"
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    """Unknown units that say the same."""
+
+    id: str
+    """A hash of the template."""
+    template: str
+    members: tuple[Result, ...]
+    """In order of path."""
+
+    @property
+    def examples(self) -> tuple[Result, ...]:
+        """The first members."""
+        return self.members[:_MOST_EXAMPLES]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Where it was printed, as far as the lines tell."""
+        places = (result.place for result in self.members)
+        return tuple(sorted({place.host for place in places if place and place.host}))
+
+
+def find_clusters(results: Iterable[Result]) -> tuple[Cluster, ...]:
+    """The clusters of the unknown units, largest first."""
+    unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
+    templates = _templates({_masked(result) for result in unknown})
+    members: dict[str, list[Result]] = {}
+    for result in sorted(unknown, key=lambda result: result.path):
+        members.setdefault(templates[_masked(result)], []).append(result)
+    found = [_cluster(template, units) for template, units in members.items()]
+    return tuple(sorted(found, key=lambda cluster: (-len(cluster.members), cluster.id)))
+
+
+def _cluster(template: str, members: Iterable[Result]) -> Cluster:
+    identifier = hashlib.sha256(template.encode()).hexdigest()[:_ID_LENGTH]
+    named = (msgspec.structs.replace(result, cluster=identifier) for result in members)
+    return Cluster(identifier, template, tuple(named))
+
+
+def _masked(result: Result) -> str:
+    if result.place is None:
+        return _SILENT
+    return mask(split_prefix(result.place.text).text).strip() or _SILENT
+
+
+def _templates(lines: set[str]) -> dict[str, str]:
+    """Each line's template."""
+    if not lines:
+        return {}
+    from drain3.drain import Drain
+
+    drain = Drain(sim_th=_ALIKE)
+    found = {line: drain.add_log_message(line)[0] for line in sorted(lines)}
+    return {line: cluster.get_template() for line, cluster in found.items()}

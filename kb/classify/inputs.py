@@ -1,0 +1,111 @@
+"""From what the user names to units, and from a unit to its log.
+
+A unit is a path or a URL. Of files, each is a unit, however it was named. Of jobs, each argument
+is one, and each hit of a pattern: `jobs/*` are many jobs, `jobs` is one.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, cast
+
+from kb.errors import LogError, MissingExtraError
+from kb.log import Log, Source
+from kb.log.reader import Readable
+
+
+class Unit(StrEnum):
+    """What is diagnosed as one."""
+
+    FILE = "file"
+    JOB = "job"
+
+
+def find_units(arguments: Iterable[str], unit: Unit) -> list[str]:
+    """Every unit once, in order of path.
+
+    Raises:
+        LogError: an argument names nothing.
+        MissingExtraError: it is a URL, and fsspec is not installed.
+    """
+    return sorted({path for argument in arguments for path in _expanded(argument, unit)})
+
+
+def open_log(unit: str) -> Log:
+    """The log of a unit: a file, or all files below a directory.
+
+    Raises:
+        LogError: it does not exist or cannot be read.
+    """
+    return _remote_log(unit) if _is_remote(unit) else Log.from_paths([Path(unit)])
+
+
+def _expanded(argument: str, unit: Unit) -> Iterator[str]:
+    hits = _hits(argument)
+    if not hits:
+        raise LogError(argument, "no such file or directory")
+    for hit in hits:
+        yield from [hit] if unit is Unit.JOB else _files_below(hit)
+
+
+def _is_remote(path: str) -> bool:
+    return "://" in path
+
+
+def _hits(argument: str) -> list[str]:
+    """The argument itself, or what it stands for as a pattern."""
+    if _is_remote(argument):
+        system, path = _filesystem(argument)
+        found = system.glob(path) if glob.has_magic(path) else [path] * system.exists(path)
+        return [system.unstrip_protocol(one) for one in found]
+    # Not pathlib: its patterns cannot be absolute, and it raises on names that are too long.
+    if os.path.lexists(argument):
+        return [argument]
+    return glob.glob(os.path.expanduser(argument), recursive=True)  # noqa: PTH111, PTH207
+
+
+def _files_below(path: str) -> Iterator[str]:
+    """All files of a directory, without hidden folders; a file is itself."""
+    if _is_remote(path):
+        system, inside = _filesystem(path)
+        yield from map(system.unstrip_protocol, system.find(inside))
+        return
+    if not Path(path).is_dir():
+        yield path
+    for folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (str(Path(folder, name)) for name in names if Path(folder, name).is_file())
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise MissingExtraError("Remote paths need fsspec", "remote") from error
+    try:
+        found: tuple[Any, str] = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise LogError(url, str(error).partition("\n")[0]) from error
+    return found
+
+
+def _remote_log(url: str) -> Log:
+    system, path = _filesystem(url)
+    files = sorted(system.find(path))
+    if not files:
+        raise LogError(url, "no such file or directory")
+    if files == [path]:
+        return Log([Source(path.rpartition("/")[2], _opener(system, path))])
+    return Log(
+        Source(file.removeprefix(path).lstrip("/"), _opener(system, file), one_of_many=True)
+        for file in files
+    )
+
+
+def _opener(system: Any, path: str) -> Callable[[], AbstractContextManager[Readable]]:
+    return lambda: cast("AbstractContextManager[Readable]", system.open(path, "rb"))

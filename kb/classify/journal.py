@@ -1,0 +1,86 @@
+"""The JSONL file of a run: rows are added as they come, so that a run that was stopped goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from kb.classify.result import Result, Row
+from kb.errors import OutputError
+
+_BEGIN = b'{"path":'
+"""Of every row."""
+
+
+class Journal:
+    """A file of rows, open for more. `results` are those that it holds already.
+
+    A line without its end was being written when the run was stopped; it is dropped.
+
+    Raises:
+        OutputError: it cannot be written, or holds something else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            whole, end, torn = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
+            if not torn.startswith(_BEGIN[: len(torn)]):
+                raise OutputError(f"{path} cannot be continued: it ends with what is no result")
+            self.results = [Result.from_row(row) for row in _rows(whole, path)]
+            self._file = path.open("ab")
+        except OSError as error:
+            raise _cannot_write(path, error) from error
+        self._file.truncate(len(whole + end))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, result: Result) -> None:
+        """Write a row; the system has it when this returns."""
+        self._file.write(encode([result]))
+        self._file.flush()
+
+    def finish(self, results: Iterable[Result]) -> None:
+        """Put all rows in their order, with their clusters."""
+        write_whole(self._path, encode(results))
+
+
+def encode(results: Iterable[Result]) -> bytes:
+    """Return results as JSON Lines."""
+    return b"".join(msgspec.json.encode(result.row()) + b"\n" for result in results)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file in its place at once: whoever looks sees the old one or the new one.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _rows(lines: bytes, path: Path) -> Iterator[Row]:
+    for number, line in enumerate(lines.split(b"\n") if lines else (), 1):
+        try:
+            yield msgspec.json.decode(line, type=Row)
+        except msgspec.DecodeError as error:
+            raise OutputError(
+                f"{path} cannot be continued: line {number} is no result: {error}"
+            ) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> OutputError:
+    return OutputError(f"cannot write {path}: {error.strerror or error}")

@@ -1,0 +1,88 @@
+"""The units of a cluster: every node that can read them takes part.
+
+What Ray gives: a task whose worker or node dies is run again elsewhere. What is asked of the
+nodes: `incident-kb[ray]`, and the files under the same paths.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from kb.classify.result import Outcome, Unreadable
+from kb.classify.worker import Worker
+from kb.errors import MissingExtraError
+from kb.settings import Settings
+
+_WAITING = 4
+"""So many units a core are handed out at a time."""
+_TRIES = 3
+"""A unit whose worker dies is run so many times more."""
+
+
+def classify_on_ray(units: Iterable[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
+    """Yield what is said of each unit as soon as it is known, in any order.
+
+    Uses the cluster of `RAY_ADDRESS`, else one that runs on this machine, else starts `jobs`
+    workers here.
+    """
+    ray = _ray()
+    started = _connect(ray, jobs)
+    try:
+        yield from _run(ray, deque(units), settings)
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _run(ray: Any, queue: deque[str], settings: Settings) -> Iterator[Outcome]:
+    task = ray.remote(max_retries=_TRIES, num_cpus=1)(_classify)
+    window = _WAITING * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    running: dict[Any, str] = {}
+    while queue or running:
+        while queue and len(running) < window:
+            unit = queue.popleft()
+            running[task.remote(unit, settings)] = unit
+        for done in ray.wait(list(running))[0]:
+            yield _outcome(ray, done, running.pop(done))
+
+
+def _outcome(ray: Any, done: Any, unit: str) -> Outcome:
+    try:
+        outcome: Outcome = ray.get(done)
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().rpartition("\n")[2]
+        return Unreadable(unit, f"cannot read {unit}: its worker failed: {reason}")
+    return outcome
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtraError("--engine ray needs Ray", "ray") from error
+    return ray
+
+
+def _connect(ray: Any, jobs: int) -> bool:
+    """Whether it had to be done."""
+    if ray.is_initialized():
+        return False
+    quiet = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
+    try:
+        ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
+    except ConnectionError:
+        ray.init(address="local", num_cpus=jobs, **quiet)
+    return True
+
+
+def _classify(unit: str, settings: Settings) -> Outcome:
+    return _worker(settings).classify(unit)
+
+
+@lru_cache(1)
+def _worker(settings: Settings) -> Worker:
+    """Of this process; Ray runs many tasks in one."""
+    return Worker(settings)

@@ -1,0 +1,115 @@
+"""What is said of one unit, and the row that is written of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kb.diagnosis import By, Diagnosis, Verdict, Why
+from kb.evidence import EvidenceLine
+from kb.evidence.markers import Grade
+from kb.log.clean import written
+from kb.log.prefixes import split_prefix
+
+
+class Place(msgspec.Struct, frozen=True):
+    """The line that tells most about a unit."""
+
+    file: str | None
+    line: int | None
+    text: str
+    rank: int | None = None
+    host: str | None = None
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One object of the JSONL output, one line of the CSV: a contract, in this order."""
+
+    path: str
+    verdict: Verdict
+    incident: str | None
+    confidence: float | None
+    file: str | None
+    line: int | None
+    text: str | None
+    cluster: str | None = None
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What is kept of a diagnosis: small, so that a hundred thousand fit in memory."""
+
+    path: str
+    verdict: Verdict
+    incident: str | None
+    confidence: float | None
+    place: Place | None
+    cluster: str | None = None
+    """Groups the units whose verdict is `unknown`."""
+    notices: tuple[str, ...] = ()
+    """What the user should know about the input itself."""
+
+    @classmethod
+    def of(cls, path: str, diagnosis: Diagnosis) -> Result:
+        """Keep what matters of a diagnosis."""
+        best = diagnosis.matches[0] if diagnosis.matches else None
+        return cls(
+            path=written(path),
+            verdict=diagnosis.verdict,
+            incident=best.incident.id if best else None,
+            confidence=best.confidence if best else None,
+            place=place_of(diagnosis),
+            notices=diagnosis.notices,
+        )
+
+    @classmethod
+    def from_row(cls, row: Row) -> Result:
+        """Read a row back; rank and host are read off its text again."""
+        place = None
+        if row.text is not None:
+            spoken = split_prefix(row.text)
+            place = Place(row.file, row.line, row.text, spoken.rank, spoken.host)
+        return cls(row.path, row.verdict, row.incident, row.confidence, place)
+
+    def row(self) -> Row:
+        """The row that is written."""
+        place = self.place
+        return Row(
+            path=self.path,
+            verdict=self.verdict,
+            incident=self.incident,
+            confidence=self.confidence,
+            file=place.file if place else None,
+            line=place.line if place else None,
+            text=place.text if place else None,
+            cluster=self.cluster,
+        )
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A unit that gives no result, and why in one sentence."""
+
+    path: str
+    reason: str
+
+
+Outcome = Result | Unreadable
+
+
+def place_of(diagnosis: Diagnosis) -> Place | None:
+    """The line to show of a unit: the first failure of a job; else the line that tells most of
+    those that speak for the best match, or that shows an error."""
+    job = diagnosis.job
+    if job and job.failed and job.culprits and job.culprits[0].text:
+        first = job.culprits[0]
+        return Place(first.file, first.line, first.text or "", first.rank, first.host)
+    if diagnosis.matches:
+        return _place(max(diagnosis.matches[0].why, key=_weight).line)
+    telling = (line for line in diagnosis.evidence.lines if line.grade >= Grade.ERROR)
+    return next(map(_place, telling), None)
+
+
+def _weight(why: Why) -> tuple[bool, Grade]:
+    return why.by is By.SIGNATURE, why.line.grade
+
+
+def _place(line: EvidenceLine) -> Place:
+    return Place(line.file, line.number, line.text.strip(), line.rank, line.host)

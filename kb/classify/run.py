@@ -1,0 +1,60 @@
+"""One run over all units: what an engine yields is journalled, reported and summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from kb.classify.journal import Journal
+from kb.classify.result import Outcome, Unreadable
+from kb.classify.summary import Summary, summarize
+from kb.log.clean import written
+
+Engine = Callable[[Sequence[str]], Iterable[Outcome]]
+"""Diagnoses units, in any order."""
+Report = Callable[[int, int], None]
+"""Called with the number of units done and their total."""
+Notify = Callable[[str], None]
+"""Called with one sentence that the user should read."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What a run came to."""
+
+    summary: Summary
+    stopped: bool
+    """Interrupted: units are missing."""
+
+
+def run(
+    units: Sequence[str], engine: Engine, journal: Journal | None, report: Report, notify: Notify
+) -> Run:
+    """Classify all units but those that the journal holds. Ctrl-C keeps what is done."""
+    results = list(journal.results) if journal else []
+    done = {result.path for result in results}
+    left = [unit for unit in units if written(unit) not in done]
+    unreadable: list[Unreadable] = []
+    stopped = False
+    try:
+        for outcome in _reported(engine(left), len(units) - len(left), len(units), report):
+            if isinstance(outcome, Unreadable):
+                unreadable.append(outcome)
+                notify(outcome.reason)
+                continue
+            results.append(outcome)
+            if journal:
+                journal.add(outcome)
+            for notice in outcome.notices:
+                notify(notice)
+    except KeyboardInterrupt:
+        stopped = True
+    return Run(summarize(results, unreadable), stopped)
+
+
+def _reported(
+    outcomes: Iterable[Outcome], done: int, total: int, report: Report
+) -> Iterator[Outcome]:
+    for number, outcome in enumerate(outcomes, done + 1):
+        yield outcome
+        report(number, total)

@@ -1,0 +1,87 @@
+"""When units failed: by the time in their telling line, else by when the file was last written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from kb.classify.result import Result
+from kb.diagnosis import Verdict
+
+_TIME = re.compile(r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ,_](\d\d):(\d\d):(\d\d)")
+_MOST_SLOTS = 60
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_SECONDS = (1, 5, 15, 30)
+_STEPS = (
+    *_SECONDS,
+    *(_MINUTE * count for count in _SECONDS),
+    *(_HOUR * count for count in (1, 2, 6, 12)),
+    *(_DAY * count for count in (1, 7, 28, 364)),
+)
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """The failures of a span of time."""
+
+    start: datetime
+    counts: Counter[Verdict]
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """Slots of one length without gaps, from the first failure to the last."""
+
+    step: timedelta
+    slots: tuple[Slot, ...]
+    from_files: int
+    """For so many units the time of the file stands."""
+
+
+def find_timeline(results: Iterable[Result]) -> Timeline | None:
+    """Count failures by time; None where no time is known."""
+    failed = [result for result in results if result.verdict is not Verdict.HEALTHY]
+    printed = [(_printed(result), result) for result in failed]
+    written = [(_written(result), result) for moment, result in printed if moment is None]
+    known = [(moment, one.verdict) for moment, one in (*printed, *written) if moment is not None]
+    if not known:
+        return None
+    first, last = min(known)[0], max(known)[0]
+    step = _step((last - first).total_seconds())
+    begin = _floor(first, step)
+    slots = [Counter[Verdict]() for _ in range(int((last - begin) / step) + 1)]
+    for moment, verdict in known:
+        slots[int((moment - begin) / step)][verdict] += 1
+    return Timeline(
+        step=step,
+        slots=tuple(Slot(begin + place * step, counts) for place, counts in enumerate(slots)),
+        from_files=sum(moment is not None for moment, _result in written),
+    )
+
+
+def _printed(result: Result) -> datetime | None:
+    match = _TIME.search(result.place.text) if result.place else None
+    try:
+        return datetime(*map(int, match.groups())) if match else None  # type: ignore[arg-type]
+    except ValueError:
+        return None
+
+
+def _written(result: Result) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(int(Path(result.path).stat().st_mtime))
+    except (OSError, ValueError):
+        return None
+
+
+def _step(seconds: float) -> timedelta:
+    fitting = (step for step in _STEPS if seconds / step < _MOST_SLOTS)
+    return timedelta(seconds=next(fitting, max(seconds / _MOST_SLOTS, _STEPS[-1])))
+
+
+def _floor(moment: datetime, step: timedelta) -> datetime:
+    midnight = datetime(moment.year, 1, 1)
+    return midnight + (moment - midnight) // step * step

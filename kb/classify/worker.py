@@ -1,0 +1,34 @@
+"""One process that diagnoses units, one after the other."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from kb.classify.inputs import open_log
+from kb.classify.result import Outcome, Result, Unreadable
+from kb.diagnosis import diagnose
+from kb.errors import LogError
+from kb.knowledge import Knowledge
+from kb.settings import Settings
+
+
+class Worker:
+    """Opens the knowledge once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._knowledge = Knowledge.open(settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._knowledge.snapshot.close()
+
+    def classify(self, unit: str) -> Outcome:
+        """Diagnose a unit. Whatever is wrong with one, the others are classified."""
+        try:
+            return Result.of(unit, diagnose(open_log(unit), self._knowledge, top=1))
+        except LogError as error:
+            return Unreadable(unit, str(error))
+        except Exception as error:  # noqa: BLE001  one broken file must not stop thousands
+            return Unreadable(unit, f"cannot read {unit}: {type(error).__name__}: {error}")

@@ -1,0 +1,230 @@
+"""`kb classify`: many logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+
+import click
+
+from kb.classify import (
+    Journal,
+    Outcome,
+    Run,
+    Summary,
+    Unit,
+    classify_here,
+    encode,
+    find_units,
+    run,
+    write_whole,
+)
+from kb.cli import incidents_option
+from kb.cli.terminal import progress, say
+from kb.diagnosis import Verdict
+from kb.errors import LogError, OutputError
+from kb.incident import Incident
+from kb.knowledge import prepare
+from kb.library import Library
+from kb.settings import Settings, load_settings
+
+
+class Engine(StrEnum):
+    """Who does the work."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+class Format(StrEnum):
+    """How results are written."""
+
+    TABLE = "table"
+    JSONL = "jsonl"
+    CSV = "csv"
+    HTML = "html"
+
+
+@click.command("classify")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--unit",
+    type=click.Choice([unit.value for unit in Unit]),
+    default=Unit.FILE.value,
+    callback=lambda _context, _option, value: Unit(value),
+    show_default=True,
+    help="What is diagnosed as one: each file, or each PATH as the logs of one job.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([form.value for form in Format]),
+    default=Format.TABLE.value,
+    callback=lambda _context, _option, value: Format(value),
+    show_default=True,
+    help="Counts; a JSON object or a CSV line for each unit; or one HTML page.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write to FILE, which must not exist yet.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes; as many as there are cores unless said.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice([engine.value for engine in Engine]),
+    default=Engine.LOCAL.value,
+    show_default=True,
+    callback=lambda _context, _option, value: Engine(value),
+    help="The cores of this machine, or a Ray cluster.",
+)
+@click.option("--resume", is_flag=True, help="Go on with a JSONL FILE of a run that was stopped.")
+@incidents_option
+def command(
+    paths: tuple[str, ...],
+    unit: Unit,
+    form: Format,
+    output: Path | None,
+    jobs: int | None,
+    engine: Engine,
+    resume: bool,
+    incidents: tuple[Path, ...],
+) -> None:
+    """Classify many logs.
+
+    PATH is a file, a directory with all files below it, a quoted pattern such as 'logs/**/*.out',
+    a URL that fsspec knows (s3://bucket/logs), or `-` for a list of paths on stdin. Files may be
+    compressed with gzip or zstd. With --unit job, each PATH (and each hit of a pattern) is the
+    directory of one job: 'jobs/*'.
+
+    Exit code: 0 some unit matches, 1 all are unknown or healthy, 2 wrong use or nothing readable.
+    """
+    _check_output(output, form, resume)
+    settings = load_settings(incidents)
+    units = [found for found in find_units(_arguments(paths), unit) if not _is(found, output)]
+    if not units:
+        raise LogError(" ".join(paths), "there are no files")
+    with progress("Building the index") as report:
+        prepare(settings, report, say)
+    with ExitStack() as stack:
+        journal = _journal(stack, output, form)
+        report = stack.enter_context(progress("Classifying"))
+        finished = run(
+            units,
+            lambda left: _engine(engine)(left, settings, jobs or _cores()),
+            journal,
+            report,
+            say,
+        )
+        _write(finished.summary, form, output, journal, settings)
+    _tell(finished, output, journal)
+    raise click.exceptions.Exit(130 if finished.stopped else _exit_code(finished.summary))
+
+
+def _check_output(output: Path | None, form: Format, resume: bool) -> None:
+    if resume and (output is None or form is not Format.JSONL):
+        raise click.UsageError("--resume goes on with a file: --format jsonl -o FILE --resume")
+    if output and output.exists() and not resume:
+        raise OutputError(f"{output} exists; go on with it with --resume, or choose another name")
+
+
+def _arguments(paths: tuple[str, ...]) -> Iterator[str]:
+    for path in paths:
+        if path == "-":
+            yield from filter(None, sys.stdin.read().splitlines())
+        else:
+            yield path
+
+
+def _is(unit: str, output: Path | None) -> bool:
+    """The file that is written is not read."""
+    return output is not None and Path(unit).absolute() == output.absolute()
+
+
+def _engine(engine: Engine) -> Callable[[Iterable[str], Settings, int], Iterator[Outcome]]:
+    if engine is Engine.LOCAL:
+        return classify_here
+    from kb.classify.ray_engine import classify_on_ray
+
+    return classify_on_ray
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _journal(stack: ExitStack, output: Path | None, form: Format) -> Journal | None:
+    if output is None or form is not Format.JSONL:
+        return None
+    return stack.enter_context(Journal(output))
+
+
+def _write(
+    summary: Summary,
+    form: Format,
+    output: Path | None,
+    journal: Journal | None,
+    settings: Settings,
+) -> None:
+    if journal:
+        journal.finish(summary.results)
+    elif output:
+        write_whole(output, _rendered(summary, form, settings))
+    elif form is Format.TABLE:
+        from kb.cli.terminal import show
+        from kb.views.classify import render
+
+        show(render(summary))
+    else:
+        click.echo(_rendered(summary, form, settings), nl=False)
+
+
+def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:
+    if form is Format.JSONL:
+        return encode(summary.results)
+    if form is Format.HTML:
+        from kb.views.page import to_html
+
+        return to_html(summary, _records(summary, settings))
+    from kb.views.classify import to_csv, to_text
+
+    return to_csv(summary) if form is Format.CSV else to_text(summary)
+
+
+def _records(summary: Summary, settings: Settings) -> dict[str, Incident]:
+    """The records of the incidents that were found."""
+    wanted = {name for name, _sure, _perhaps in summary.incidents}
+    files = Library(settings.incidents).files()
+    return {file.path.stem: file.read() for file in files if file.path.stem in wanted}
+
+
+def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:
+    """What is no result."""
+    unreadable = finished.summary.unreadable
+    if unreadable:
+        names = ", ".join(unit.path for unit in unreadable)
+        say(f"{len(unreadable)} of the inputs cannot be read and are left out: {names}")
+    if finished.stopped:
+        done = len(finished.summary.results)
+        way = (
+            f"go on with: --resume -o {output}" if journal else "only -o FILE with jsonl can go on"
+        )
+        say(f"stopped; {done} results are kept; {way}")
+
+
+def _exit_code(summary: Summary) -> int:
+    if not summary.results:
+        return 2
+    found = summary.verdicts.keys() & {Verdict.MATCH, Verdict.POSSIBLE}
+    return 0 if found else 1

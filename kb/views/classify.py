@@ -1,0 +1,88 @@
+"""The table and the CSV of a run over many units."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+import msgspec
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kb.classify import Cluster, Result, Row, Summary
+from kb.diagnosis import Verdict
+from kb.log.clean import printable
+from kb.views.prose import heading
+
+_FILE_WIDTH = 100
+_LONGEST_TEMPLATE = 300
+
+
+def render(summary: Summary) -> RenderableType:
+    """Return the counts for a terminal."""
+    return Group(*_parts(summary))
+
+
+def to_text(summary: Summary) -> bytes:
+    """Return the counts as plain text."""
+    console = Console(file=io.StringIO(), width=_FILE_WIDTH, color_system=None, highlight=False)
+    with console.capture() as capture:
+        console.print(render(summary))
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()).encode()
+
+
+def to_csv(summary: Summary) -> bytes:
+    """Return a line for each unit, with the columns of the JSONL."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Row.__struct_fields__)
+    writer.writerows(map(_cells, summary.results))
+    return text.getvalue().encode()
+
+
+def _cells(result: Result) -> tuple[object, ...]:
+    row = result.row()
+    return msgspec.structs.astuple(msgspec.structs.replace(row, path=printable(row.path)))
+
+
+def _parts(summary: Summary) -> Iterator[RenderableType]:
+    yield _verdicts(summary)
+    if summary.incidents:
+        yield heading("Incidents")
+        yield _incidents(summary)
+    if summary.clusters:
+        yield heading("Unknown, by what they print")
+        yield from map(_cluster, summary.clusters)
+
+
+def _verdicts(summary: Summary) -> Text:
+    counts = ", ".join(f"{summary.verdicts[verdict]} {verdict}" for verdict in Verdict)
+    unreadable = f", {len(summary.unreadable)} unreadable" if summary.unreadable else ""
+    return Text(f"{len(summary.results)} classified: {counts}{unreadable}", "bold")
+
+
+def _incidents(summary: Summary) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    for _column in ("match", "possible"):
+        table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row(Text("match", "dim"), Text("possible", "dim"), "")
+    for name, sure, perhaps in summary.incidents:
+        table.add_row(str(sure), str(perhaps), Text(name, "cyan"))
+    if summary.follow_on:
+        table.add_row("0", str(summary.follow_on), "(only errors that follow from another failure)")
+    return table
+
+
+def _cluster(cluster: Cluster) -> RenderableType:
+    """How many, what they say, and where to look."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", no_wrap=True, min_width=5)
+    table.add_column(overflow="fold")
+    table.add_row(str(len(cluster.members)), Text(cluster.template[:_LONGEST_TEMPLATE]))
+    places = ", ".join(printable(result.path) for result in cluster.examples)
+    hosts = f"; on {', '.join(cluster.hosts)}" if cluster.hosts else ""
+    table.add_row("", Text(f"{cluster.id}: {places}{hosts}", "dim"))
+    return table

@@ -1,0 +1,183 @@
+"""A run as one HTML page: nothing is fetched, and what logs and records say is text.
+
+The page is a Jinja template with autoescape. Records are Markdown without HTML and images. A
+content security policy lets nothing run but the page's own script.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import PurePath
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+from kb.classify import Result, Summary
+from kb.classify.timeline import Slot, find_timeline
+from kb.diagnosis import Verdict
+from kb.incident import Incident
+from kb.markdown import render as to_markdown
+
+_MOST_UNITS = 2_000
+_MOST_CLUSTERS = 200
+_MOST_EXAMPLES = 5
+_MOST_PLACES = 10
+_FAILED = (Verdict.MATCH, Verdict.POSSIBLE, Verdict.UNKNOWN)
+_HEADING_LEVELS = 2
+"""Headings of a record stand so many levels deeper in the page."""
+_SPANS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def to_html(summary: Summary, records: Mapping[str, Incident]) -> bytes:
+    """Return the page; `records` are those of the incidents that were found."""
+    environment = Environment(
+        loader=PackageLoader("kb", "views"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    template = environment.get_template("page.html", globals={"quotes": _quotes})
+    page = template.render(
+        script_hash=_hash(environment.get_template("page.js").render()),
+        **_counts(summary),
+        incidents=list(_incidents(summary, records)),
+        timeline=_timeline(summary),
+        places=list(_places(summary)),
+        clusters=summary.clusters[:_MOST_CLUSTERS],
+        **_units(summary),
+        records=[_record(records[name]) for name in sorted(records)],
+    )
+    return page.encode()
+
+
+def _hash(script: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+def _counts(summary: Summary) -> dict[str, Any]:
+    counts = summary.verdicts
+    return {
+        "total": len(summary.results),
+        "failed": sum(counts[verdict] for verdict in _FAILED),
+        "known": sum(sure + perhaps for _name, sure, perhaps in summary.incidents),
+        "verdicts": [(verdict.value, counts[verdict]) for verdict in Verdict],
+        "most": max((sure + perhaps for _name, sure, perhaps in summary.incidents), default=0),
+        "unreadable": summary.unreadable,
+    }
+
+
+def _incidents(summary: Summary, records: Mapping[str, Incident]) -> Iterator[dict[str, Any]]:
+    for name, sure, perhaps in summary.incidents:
+        yield {
+            "id": name,
+            "title": records[name].title if name in records else name,
+            "record": name in records,
+            "sure": sure,
+            "perhaps": perhaps,
+            "counts": ", ".join(
+                f"{count} {verdict}"
+                for count, verdict in ((sure, Verdict.MATCH), (perhaps, Verdict.POSSIBLE))
+                if count
+            ),
+            "examples": [one for one in summary.results if one.incident == name][:_MOST_EXAMPLES],
+        }
+
+
+def _timeline(summary: Summary) -> dict[str, Any] | None:
+    found = find_timeline(summary.results)
+    if found is None:
+        return None
+    most = max(slot.counts.total() for slot in found.slots)
+    return {
+        "step": _span(found.step),
+        "first": f"{found.slots[0].start:%Y-%m-%d %H:%M:%S}",
+        "last": f"{found.slots[-1].start + found.step:%Y-%m-%d %H:%M:%S}",
+        "most": most,
+        "from_files": found.from_files,
+        "slots": [
+            {"start": slot.start, "x": place * 10 + 1, "bars": list(_bars(slot, most))}
+            for place, slot in enumerate(found.slots)
+        ],
+    }
+
+
+def _bars(slot: Slot, most: int) -> Iterator[dict[str, Any]]:
+    """One upon the other, the highest as high as the picture."""
+    top = 100.0
+    for verdict in _FAILED:
+        if count := slot.counts[verdict]:
+            height = 100 * count / most
+            top -= height
+            yield {"verdict": verdict.value, "count": count, "y": top, "height": height}
+
+
+def _span(step: timedelta) -> str:
+    seconds = int(step.total_seconds())
+    name, unit = next(pair for pair in _SPANS if seconds % pair[1] == 0)
+    count = seconds // unit
+    return name if count == 1 else f"{count} {name}s"
+
+
+def _places(summary: Summary) -> Iterator[dict[str, Any]]:
+    for title, column, rows in (
+        ("Worst hosts", "host", summary.hosts),
+        ("Worst ranks", "rank", summary.ranks),
+    ):
+        if rows:
+            most = rows[0][1]
+            yield {"title": title, "column": column, "rows": rows[:_MOST_PLACES], "most": most}
+
+
+def _units(summary: Summary) -> dict[str, Any]:
+    failed = [result for result in summary.results if result.verdict in _FAILED]
+    return {
+        "units": failed[:_MOST_UNITS],
+        "left_out": max(0, len(failed) - _MOST_UNITS),
+        "healthy": summary.verdicts[Verdict.HEALTHY],
+    }
+
+
+def _quotes(results: list[Result]) -> Markup:
+    """Where a line stands and what it says."""
+    items = (
+        Markup("<li><span class=quiet>{}</span>{}</li>").format(_where(result), _said(result))
+        for result in results
+    )
+    return Markup('<ul class="quotes">{}</ul>').format(Markup().join(items))
+
+
+def _where(result: Result) -> str:
+    if result.place is None:
+        return result.path
+    file = result.place.file
+    whole = file is None or PurePath(result.path).name == file
+    return f"{result.path if whole else f'{result.path}/{file}'}:{result.place.line}"
+
+
+def _said(result: Result) -> Markup:
+    return Markup("<q>{}</q>").format(result.place.text) if result.place else Markup()
+
+
+def _record(incident: Incident) -> dict[str, Any]:
+    return {
+        "id": incident.id,
+        "title": incident.title,
+        "caution": incident.header.caution,
+        "references": incident.header.references,
+        "html": Markup(_rendered(to_markdown(incident))),  # noqa: S704  html is off below
+    }
+
+
+def _rendered(text: str) -> str:
+    markdown = MarkdownIt("commonmark", {"html": False}).use(front_matter_plugin).disable("image")
+    tokens = markdown.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{int(token.tag[1]) + _HEADING_LEVELS}"
+    return str(markdown.renderer.render(tokens, markdown.options, {}))

@@ -1,0 +1,269 @@
+"""Many logs with the real command: files in, rows out."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from kb.classify import Row
+from tests.conftest import Run, environment
+
+XID = b"NVRM: Xid (PCI:0000:02:00): 79, pid=1, GPU has fallen off the bus.\n"
+CALM = b"".join(b"2026-11-21 03:00:00 INFO step %d loss 2.5 lr 0.1\n" % n for n in range(350))
+JAMMED = b"[rank%d]: FrobnicateError: widget %d of tray 7 is jammed in the %s sprocket\n"
+COLUMNS = ["path", "verdict", "incident", "confidence", "file", "line", "text", "cluster"]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Files of all verdicts, plain and compressed, and one that is broken."""
+    folder = tmp_path / "logs"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.log").write_bytes(CALM + XID)
+    (folder / "b.log.gz").write_bytes(gzip.compress(CALM + XID))
+    (folder / "c.log.zst").write_bytes(zstandard.compress(CALM))
+    (folder / "deep" / "d.log").write_bytes(CALM + JAMMED % (1, 5, b"left"))
+    (folder / "deep" / "e.log").write_bytes(CALM + JAMMED % (2, 64, b"right"))
+    (folder / "deep" / "f.log").write_bytes(CALM + b"QuuxError: the flange is not grommeted\n")
+    return folder
+
+
+def rows(output: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def names(output: bytes) -> list[str]:
+    return [Path(row["path"]).name for row in rows(output)]
+
+
+def test_a_row_says_what_and_where(kb: Run, logs: Path) -> None:
+    run = kb("classify", logs, "--format", "jsonl")
+    assert run.returncode == 0
+    found = rows(run.stdout)
+    assert all(list(row) == COLUMNS for row in found)
+    assert [row["path"] for row in found] == sorted(row["path"] for row in found)
+    first = found[0]
+    assert first["path"] == str(logs / "a.log")
+    assert (first["verdict"], first["incident"]) == ("match", "xid79-gpu-fallen-off-bus")
+    assert (first["file"], first["line"], first["text"]) == ("a.log", 351, XID.decode().strip())
+    assert [row["verdict"] for row in found[1:3]] == ["match", "healthy"]
+    assert found[2] | {"path": ""} == dict.fromkeys(COLUMNS) | {"path": "", "verdict": "healthy"}
+
+
+def test_unknown_units_that_say_the_same_are_a_cluster(kb: Run, logs: Path) -> None:
+    found = {
+        Path(row["path"]).name: row
+        for row in rows(kb("classify", logs, "--format", "jsonl").stdout)
+    }
+    assert found["d.log"]["verdict"] == found["f.log"]["verdict"] == "unknown"
+    assert found["d.log"]["cluster"] == found["e.log"]["cluster"] != found["f.log"]["cluster"]
+    assert found["a.log"]["cluster"] is None
+
+
+def test_output_is_the_same_whatever_the_processes_and_the_order(kb: Run, logs: Path) -> None:
+    one = kb("classify", logs, "--format", "jsonl", "--jobs", "1")
+    other = kb(
+        "classify", logs / "deep", logs / "c.log.zst", logs, "--format", "jsonl", "--jobs", "3"
+    )
+    assert one.stdout == other.stdout
+
+
+def test_csv_has_the_same_columns(kb: Run, logs: Path) -> None:
+    table = list(
+        csv.DictReader(io.StringIO(kb("classify", logs, "--format", "csv").stdout.decode()))
+    )
+    assert list(table[0]) == COLUMNS == list(Row.__struct_fields__)
+    assert [row["verdict"] for row in table].count("unknown") == 3
+
+
+def test_table_counts(kb: Run, logs: Path) -> None:
+    text = kb("classify", logs).stdout.decode()
+    assert "6 classified: 2 match, 0 possible, 3 unknown, 1 healthy" in text
+    assert "xid79-gpu-fallen-off-bus" in text
+    assert text.index("FrobnicateError: widget") < text.index("QuuxError")
+
+
+def test_page_is_written_once(kb: Run, logs: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert kb("classify", logs, "--format", "html", "-o", page).returncode == 0
+    text = page.read_text(encoding="utf-8")
+    assert "5 of 6 units show a failure" in text
+    assert "GPU has fallen off the bus" in text
+    assert text == kb("classify", logs, "--format", "html").stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "extra"),
+    [("ray", ("--engine", "ray"), b"[ray]"), ("fsspec", ("memory://logs",), b"[remote]")],
+)
+def test_what_is_not_installed_is_named_with_the_command(
+    kb: Run, logs: Path, tmp_path: Path, module: str, arguments: tuple[str, ...], extra: bytes
+) -> None:
+    (tmp_path / f"{module}.py").write_text("raise ImportError\n")
+    run = kb("classify", logs, *arguments, env={"PYTHONPATH": str(tmp_path)})
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert b"pip install 'incident-kb" + extra in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "found"),
+    [
+        (["logs/*.log"], b"", ["a.log"]),
+        (["logs/**/*.log"], b"", ["a.log", "d.log", "e.log", "f.log"]),
+        (["-"], b"logs/a.log\nlogs/deep/f.log\n\n", ["a.log", "f.log"]),
+        (["logs/a.log", "logs/a.log"], b"", ["a.log"]),
+        (["file://{here}/logs/deep"], b"", ["d.log", "e.log", "f.log"]),
+        (["file://{here}/logs/*.log"], b"", ["a.log"]),
+    ],
+    ids=["pattern", "deep-pattern", "stdin", "twice", "url", "url-pattern"],
+)
+def test_inputs_are_named_in_many_ways(
+    built_cache: Path, logs: Path, arguments: list[str], stdin: bytes, found: list[str]
+) -> None:
+    here = str(logs.parent)
+    named = [argument.format(here=here) for argument in arguments]
+    run = subprocess.run(
+        [sys.executable, "-m", "kb", "classify", "--format", "jsonl", "--jobs", "1", *named],
+        input=stdin,
+        capture_output=True,
+        cwd=here,
+        env=environment(built_cache),
+    )
+    assert names(run.stdout) == found, run.stderr
+
+
+def test_each_directory_is_a_job(kb: Run, tmp_path: Path) -> None:
+    for job, text in (("1", XID), ("2", b"")):
+        for rank in "01":
+            folder = tmp_path / "jobs" / job / rank
+            folder.mkdir(parents=True)
+            (folder / "stderr.log").write_bytes(CALM + (text if rank == "1" else b""))
+    run = kb("classify", tmp_path / "jobs" / "*", "--unit", "job", "--format", "jsonl")
+    first, second = rows(run.stdout)
+    assert (first["verdict"], second["verdict"]) == ("match", "healthy")
+    assert (first["path"], first["file"]) == (str(tmp_path / "jobs" / "1"), "1/stderr.log")
+
+
+def test_what_cannot_be_read_stops_nothing_and_is_named(kb: Run, logs: Path) -> None:
+    gone = logs / "gone.log"
+    gone.symlink_to(logs / "nowhere")
+    (logs / "half.gz").write_bytes(gzip.compress(CALM + XID)[:60])
+    run = kb("classify", logs, gone, "--format", "jsonl")
+    assert run.returncode == 0
+    assert "gone.log" not in names(run.stdout)
+    assert b"1 of the inputs cannot be read" in run.stderr
+    assert b"half.gz is damaged" in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
+def test_names_and_texts_are_hostile(kb: Run, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    odd = os.fsdecode(os.fsencode(tmp_path / "logs") + b"/\xff[bold]\n\x1b[2J.log")
+    Path(odd).write_bytes(CALM + b"\x1b[2JRuntimeError: [red]boom[/red]\n")
+    assert rows(kb("classify", tmp_path / "logs", "--format", "jsonl").stdout)[0]["line"] == 351
+    run = kb("classify", tmp_path / "logs")
+    assert b"\x1b" not in run.stdout + run.stderr
+    assert b"[red]boom[/red]" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, b"PATH"),
+        (("missing.log",), 2, b"missing.log"),
+        (("--resume", "."), 2, b"--resume"),
+        (("no-such-protocol://x/y",), 2, b"no-such-protocol"),
+    ],
+    ids=["nothing", "missing", "resume-without-file", "protocol"],
+)
+def test_wrong_use_is_one_sentence(
+    kb: Run, arguments: tuple[str, ...], code: int, said: bytes
+) -> None:
+    run = kb("classify", *arguments)
+    assert (run.returncode, run.stdout) == (code, b"")
+    assert said in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
+def test_exit_code_tells_what_was_found(kb: Run, logs: Path, tmp_path: Path) -> None:
+    assert kb("classify", logs / "c.log.zst").returncode == 1
+    assert kb("classify", logs / "deep" / "f.log").returncode == 1
+    (tmp_path / "empty").mkdir()
+    assert kb("classify", tmp_path / "empty").returncode == 2
+
+
+def test_a_file_is_never_overwritten(kb: Run, logs: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    output.write_text("mine")
+    run = kb("classify", logs, "--format", "csv", "-o", output)
+    assert (run.returncode, output.read_text()) == (2, "mine")
+    assert b"--resume" in run.stderr
+
+
+def test_a_run_goes_on_where_it_was_torn(kb: Run, logs: Path, tmp_path: Path) -> None:
+    whole = kb("classify", logs, "--format", "jsonl").stdout
+    output = tmp_path / "out.jsonl"
+    output.write_bytes(whole[: whole.index(b"\n") + 30])
+    (logs / "a.log").unlink()  # what is done is not read again
+    run = kb("classify", logs, "--format", "jsonl", "-o", output, "--resume")
+    assert run.returncode == 0, run.stderr
+    assert output.read_bytes() == whole
+
+
+def test_a_foreign_file_is_not_continued(kb: Run, logs: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    output.write_text('{"some": "thing"}\n')
+    run = kb("classify", logs, "--format", "jsonl", "-o", output, "--resume")
+    assert run.returncode == 2
+    assert output.read_text() == '{"some": "thing"}\n'
+
+
+@pytest.fixture
+def endless(built_cache: Path, logs: Path, tmp_path: Path) -> Iterator[tuple[Any, Path]]:
+    """A run that never ends by itself: one of its inputs is a pipe that nobody writes to."""
+    os.mkfifo(tmp_path / "pipe")
+    output = tmp_path / "out.jsonl"
+    command = [
+        "classify",
+        logs,
+        tmp_path / "pipe",
+        "--format",
+        "jsonl",
+        "--jobs",
+        "2",
+        "-o",
+        output,
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kb", *map(str, command)],
+        stderr=subprocess.PIPE,
+        env=environment(built_cache),
+        start_new_session=True,
+    )
+    yield process, output
+    process.kill()
+
+
+def test_ctrl_c_keeps_what_is_done(endless: tuple[Any, Path], kb: Run, logs: Path) -> None:
+    process, output = endless
+    while not output.exists() or output.read_bytes().count(b"\n") < 6:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _output, said = process.communicate()
+    assert process.returncode == 130
+    assert said.decode().strip() == f"stopped; 6 results are kept; go on with: --resume -o {output}"
+    assert output.read_bytes() == kb("classify", logs, "--format", "jsonl").stdout

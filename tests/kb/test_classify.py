@@ -1,0 +1,130 @@
+"""What is made of many results: clusters, a timeline, a page."""
+
+from __future__ import annotations
+
+import random
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from kb.classify import Journal, Place, Result, Summary, Unreadable, encode, summarize
+from kb.classify.timeline import find_timeline
+from kb.diagnosis import Verdict
+from kb.errors import OutputError
+from kb.library import Library
+from kb.views.page import to_html
+
+HOSTILE = '</q><script>alert(1)</script>{{ 7 * 7 }}<img src=x onerror=alert(1)> it\'s "odd"'
+XID = "xid79-gpu-fallen-off-bus"
+
+
+def unknown(path: str, text: str | None, host: str | None = None) -> Result:
+    place = Place(path, 7, text, 3, host) if text else None
+    return Result(path, Verdict.UNKNOWN, None, None, place)
+
+
+def match(path: str, text: str) -> Result:
+    return Result(path, Verdict.MATCH, XID, 0.9, Place(path, 1, text, 2, "gpu-1"))
+
+
+def jams(count: int) -> list[Result]:
+    return [
+        unknown(f"{n:03d}.log", f"[rank{n}]: JamError: widget {n} in the {side} tray", f"gpu-{n}")
+        for n, side in zip(range(count), ("left", "right") * count, strict=False)
+    ]
+
+
+def page_of(summary: Summary) -> str:
+    file = Library().find(XID)
+    assert file is not None
+    return to_html(summary, {XID: file.read()}).decode()
+
+
+def test_clusters_do_not_depend_on_the_order() -> None:
+    results = [*jams(40), unknown("q.log", "QuuxError: no grommet"), unknown("silent.log", None)]
+    first = summarize(results, [])
+    random.Random(1).shuffle(results)
+    again = summarize(results, [])
+    assert encode(first.results) == encode(again.results)
+    assert [len(cluster.members) for cluster in first.clusters] == [40, 1, 1]
+    assert {result.cluster for result in first.results} == {c.id for c in first.clusters}
+
+
+def test_a_cluster_is_known_again_in_another_run() -> None:
+    few, many = summarize(jams(10), []), summarize(jams(30), [])
+    assert few.clusters[0].id == many.clusters[0].id
+    assert few.clusters[0].hosts[:2] == ("gpu-0", "gpu-1")
+
+
+def test_rows_survive_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    results = [*jams(3), match("m.log", "[rank2]: boom")]
+    with Journal(path) as journal:
+        for result in results:
+            journal.add(result)
+    with path.open("ab") as file:
+        file.write(b'{"path":"torn')
+    with Journal(path) as journal:
+        assert [result.row() for result in journal.results] == [one.row() for one in results]
+        assert [result.place and result.place.rank for result in journal.results] == [0, 1, 2, 2]
+    assert path.read_bytes() == encode(results)
+
+
+@pytest.mark.parametrize("line", [b"not json\n", b'{"path": 1}\n', b"\n\n", b"mine"])
+def test_a_file_that_is_no_journal_is_refused(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(line)
+    with pytest.raises(OutputError, match="cannot be continued"):
+        Journal(path)
+    assert path.read_bytes() == line
+
+
+def test_timeline_has_no_gaps_and_few_slots() -> None:
+    results = [
+        match("a", "2026-11-20 03:00:01 boom"),
+        match("b", "[2026-11-20T03:10:59,123] boom"),
+        unknown("c", "2026-11-21 12:00:00 boom"),
+        unknown("no-such-file", "2026-99-99 12:00:00 boom"),
+    ]
+    found = find_timeline(results)
+    assert found is not None
+    assert found.step == timedelta(hours=1)
+    assert [slot.counts.total() for slot in found.slots] == [2, *[0] * 32, 1]
+    assert found.from_files == 0
+
+
+def test_time_of_the_file_stands_where_the_line_has_none(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("boom\n")
+    found = find_timeline([match(str(tmp_path / "a.log"), "boom")])
+    assert found is not None
+    assert (len(found.slots), found.from_files) == (1, 1)
+    assert find_timeline([]) is None
+
+
+def test_nothing_in_a_log_becomes_markup() -> None:
+    results = [match(f"{HOSTILE}.log", HOSTILE), unknown("u.log", HOSTILE, HOSTILE)]
+    page = page_of(summarize(results, [Unreadable("x", HOSTILE)]))
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    assert "49" not in re.sub(
+        r"[0-9a-f]{12}", "", page.partition("<main>")[2].partition('<h2 id="records')[0]
+    )
+    assert page.count("<script>") == 1
+
+
+def test_page_loads_nothing_and_leads_to_the_record() -> None:
+    page = page_of(summarize([match("m.log", "boom"), *jams(3)], []))
+    assert not re.search(r"<(?:link|img|iframe|object)|\bsrc=|@import|url\(", page)
+    assert f'href="#{XID}"' in page
+    assert f'id="{XID}"' in page
+    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+    for target in re.findall(r'href="#([^"]+)"', page):
+        assert f'id="{target}"' in page, target
+
+
+def test_page_of_nothing_but_healthy_units() -> None:
+    page = to_html(summarize([Result("a", Verdict.HEALTHY, None, None, None)], []), {}).decode()
+    assert "0 of 1" in page
+    assert "1 healthy units are not listed" in page
