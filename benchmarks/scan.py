@@ -98,7 +98,8 @@ def _many(folder: Path) -> None:
     for jobs in (1, os.cpu_count() or 1):
         seconds, memory = _run([*_kb(), "classify", "--jobs", str(jobs), folder])
         print(
-            f"{f'kb classify --jobs {jobs}':<36} {FILES / seconds:8.0f} files/s {memory / 1e6:.0f} MB"
+            f"{f'kb classify --jobs {jobs}':<36} {FILES / seconds:8.0f} files/s"
+            f" {memory / 1e6:.0f} MB"
         )
 
 

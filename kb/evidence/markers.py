@@ -47,8 +47,8 @@ MARKERS = (
         r"(?i)\bsegmentation fault|\bSegfault|\bcore dumped|\bBus error|\bIllegal instruction", _F
     ),
     Marker(
-        r"\bdouble free\b|\bfree\(\): invalid|\bmalloc\(\): |stack smashing detected|(?i)\bcaught signal \d"
-        r"|\bfloating point exception|\bBAD TERMINATION\b",
+        r"(?i)\bdouble free\b|\bfree\(\): invalid|\bmalloc\(\): |stack smashing detected"
+        r"|\bcaught signal \d|\bfloating point exception|\bBAD TERMINATION\b",
         _F,
     ),
     Marker(r"(?i)\bassert(ion)?\b[^\n]{0,200}\bfailed", _F),

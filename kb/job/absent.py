@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 from kb.job.cast import Cast, Voice
 from kb.job.exits import read_ranks
 from kb.job.kinds import Standing
-from kb.job.voices import Remark
+from kb.job.remark import Remark
 from kb.log.mask import mask
 
 _LIST = r"(?P<ranks>\[?\d+(?:(?:, ?| and |-)\d+)*\]?)"

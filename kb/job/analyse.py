@@ -16,10 +16,11 @@ from kb.job.findings import Finding
 from kb.job.judge import judge
 from kb.job.kinds import Kind, Standing
 from kb.job.recorder import compare, read_dump
+from kb.job.remark import Remark
 from kb.job.report import Cascade, Group, Job, Saying
 from kb.job.stragglers import find_straggler
 from kb.job.suspects import Judgement, Suspect, saying
-from kb.job.voices import Recording, Remark, listen
+from kb.job.voices import Recording, listen
 from kb.log import Block, Log
 from kb.log.mask import mask
 

@@ -13,11 +13,12 @@ from kb.job.exits import Exit
 from kb.job.kinds import Standing
 from kb.job.lines import ATTACHED
 from kb.job.recorder import Recorded
-from kb.job.voices import Remark
+from kb.job.remark import Remark
 from kb.log.mask import mask
 
 _NATIVE = re.compile(
-    r".{0,60}?\[[IWEF]\d{4} [\d:.]+ \S+\.cpp:\d+\]|[IWEF]\d{4} \d\d:.* torch/|.*\bNCCL (?:INFO|WARN)\b|/\S+:\d+: \w*Warning"
+    r".{0,60}?\[[IWEF]\d{4} [\d:.]+ \S+\.cpp:\d+\]|[IWEF]\d{4} \d\d:.* torch/"
+    r"|.*\bNCCL (?:INFO|WARN)\b|/\S+:\d+: \w*Warning"
 )
 _CHAINED = re.compile(
     r"During handling of the above exception|The above exception was the direct cause"

@@ -10,8 +10,8 @@ from kb.job.absent import odd_ones
 from kb.job.cast import Cast, Voice
 from kb.job.findings import Finding
 from kb.job.kinds import Kind, Standing
+from kb.job.remark import Remark
 from kb.job.suspects import Judgement, Suspect
-from kb.job.voices import Remark
 
 
 def mismatched(cast: Cast) -> Judgement | None:

@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from kb.job.absent import shape_of, step_of
 from kb.job.cast import Voice
-from kb.job.voices import Remark
+from kb.job.remark import Remark
 
 BAD_VALUE = re.compile(r"\bnan\b|\binf\b|not finite|non-?finite|diverg|overflow", re.IGNORECASE)
 _NAN = re.compile(r"(?<![\w.])[+-]?(?:nan|inf)\b", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Stacks that were taken of running ranks, by faulthandler or py-spy: the odd one is where it hangs.
+"""Stacks taken of running ranks, by faulthandler or py-spy: the odd one shows where it hangs.
 
 Ranks that wait in the same collective have the same stack; the one they wait for has another.
 """
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kb.job.cast import Voice
-from kb.job.voices import Remark
+from kb.job.remark import Remark
 
 _FRAME = re.compile(
     r"\s+File \"(?P<file>[^\"]+)\", line \d+ in (?P<function>\S+)"  # faulthandler

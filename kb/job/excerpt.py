@@ -1,4 +1,4 @@
-"""The lines of a job on which its diagnosis stands: the culprits' own, before those of anyone else."""
+"""The lines of a job on which its diagnosis stands: the culprits' own before all others."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from kb.job.cast import Cast, Voice
 from kb.job.kinds import Kind
+from kb.job.remark import Remark
 from kb.job.suspects import Judgement, Suspect
-from kb.job.voices import Remark
 from kb.log import Block
 
 _MOST_VOICES = 3

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from kb.job.voices import Recording, Remark
+from kb.job.remark import Remark
+from kb.job.voices import Recording
 
 SIGTERM = 15
 _MOST_RANKS = 100_000
@@ -77,7 +78,7 @@ ONE_LINE = tuple(
         rf"--local_rank=(?P<local_rank>\d+).*exits with return code = {_CODE}",
         rf"Process (?P<pid>\d+) exits with return code = {_CODE}",
         # shells and scripts around them
-        r"\bpid (?P<pid>\d+)\b\D{0,20}(?:returned|exited|exit code|exit status|status)\D{0,12}(?P<code>\d+)",
+        r"\bpid (?P<pid>\d+)\b\D{0,20}(?:returned|exited|exit code|status)\D{0,12}(?P<code>\d+)",
         r"\bline \d+: +(?P<pid>\d+) (?P<words>Segmentation fault|Killed|Aborted|Bus error|Illegal"
         r" instruction|Floating point exception|Terminated)",
         # Ray

@@ -33,6 +33,7 @@ class Finding(StrEnum):
         " timeout; the hung rank printed no error"
     )
     NETWORK = "the network link of one host went down or the host cannot be reached by the others"
+    STRANGER = "one node cannot connect to the rendezvous endpoint that the others wait at"
     NEVER_JOINED = "a node never joined the rendezvous and left no log"
     DIVERGED = "the values of one rank became nan or inf first and spread to all ranks"
     STRAGGLER = "one rank is a straggler: it is slower than the others, which wait for it"

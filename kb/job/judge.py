@@ -19,8 +19,8 @@ from kb.job.findings import Finding
 from kb.job.hosts import missing_hosts
 from kb.job.kinds import Kind, Standing
 from kb.job.links import cut_off
+from kb.job.remark import Remark
 from kb.job.suspects import Judgement, Suspect
-from kb.job.voices import Remark
 from kb.log.mask import mask
 
 
@@ -187,8 +187,11 @@ def _cut_off(cast: Cast) -> Judgement | None:
     return Judgement(Kind.NETWORK, (Suspect(None, host, remark),), Finding.NETWORK)
 
 
+_CANNOT_CONNECT = re.compile(r"\btry(?:ing)? to connect\b|\bfailed to connect\b", re.IGNORECASE)
+
+
 def _never_joined(cast: Cast) -> Judgement | None:
-    """A node that the others waited for at the start, and that left no log."""
+    """A node that the others waited for at the start: it could not connect, or left no log."""
     waiting = [
         voice.failure
         for voice in cast.voices
@@ -196,9 +199,14 @@ def _never_joined(cast: Cast) -> Judgement | None:
         and voice.standing is Standing.WAITED
         and voice.failure.kind is Kind.RENDEZVOUS
     ]
-    if cast.ranks or not waiting:
+    if not waiting or any(furthest(v) >= 0 for v in cast.ranks.values()):
         return None
     present = {voice.host for voice in cast.voices if voice.host}
+    strangers = [r for r in waiting if _CANNOT_CONNECT.search(r.text)]
+    if strangers and 2 * len(strangers) < len(waiting):
+        return Judgement(
+            Kind.RENDEZVOUS, tuple(Suspect(r.rank, r.host, r) for r in strangers), Finding.STRANGER
+        )
     missing = missing_hosts(present, (r.text for voice in cast.voices for r in voice.remarks))
     if not missing:
         return None

@@ -58,8 +58,8 @@ class Row(msgspec.Struct, frozen=True):
     standing: Standing
 
 
-def _row(standing: Standing, kind: Kind, pattern: str) -> Row:
-    return Row(re.compile(pattern, re.IGNORECASE), kind, standing)
+def _row(standing: Standing, kind: Kind, *patterns: str) -> Row:
+    return Row(re.compile("|".join(patterns), re.IGNORECASE), kind, standing)
 
 
 _S, _B, _W, _A, _O, _C = (
@@ -76,28 +76,30 @@ ROWS = (
     _row(
         _S,
         Kind.SIGNAL,
-        r"\bSIGTERM\b|\bSignal(?:s\.)?:? ?15\b|SignalException.*\b15\b|KeyboardInterrupt",
+        r"\bSIGTERM\b|\bSignal(?:s\.)?:? ?15\b|SignalException.*\b15\b|signal: Terminated",
+        r"KeyboardInterrupt|\bsending process \d+ closing|Exception ignored in",
     ),
-    _row(_S, Kind.SIGNAL, r"signal: Terminated|\bsending process \d+ closing|Exception ignored in"),
     _row(
         _S,
         Kind.HANG,
-        r"time ?limit\b.{0,40}\b(?:reached|exceeded|expired)|due to time ?limit|MPIEXEC_TIMEOUT"
-        r"|exceeded the time limit",
+        r"time ?limit\b.{0,40}\b(?:reached|exceeded|expired)|exceeded the time limit",
+        r"due to time ?limit|MPIEXEC_TIMEOUT",
     ),
     # Something outside
     _row(
         _C,
         Kind.DISK,
-        r"no space left on device|disk quota exceeded|\bENOSPC\b|\bEDQUOT\b|\bErrno (?:28|122|30|5)\b"
-        r"|file write failed|unexpected pos \d+ vs|iostream error|read-only file system"
-        r"|input/output error|stale (?:nfs )?file handle|\bPytorchStreamWriter failed writing\b",
+        r"no space left on device|disk quota exceeded|read-only file system|input/output error",
+        r"\bENOSPC\b|\bEDQUOT\b|\bErrno (?:28|122|30|5)\b|stale (?:nfs )?file handle",
+        # torch.save on a full disk
+        r"file write failed|unexpected pos \d+ vs|iostream error|PytorchStreamWriter failed writing",
     ),
     _row(
         _C,
         Kind.MEMORY,
-        r"\bkilled process \d+|\boom-kill:|out of memory|\bMemoryError\b|cannot allocate memory|std::bad_alloc"
-        r"|\boom_kill\b|\bOutOfMemory|can't allocate memory|\bErrno 12\b|detected \d+ oom[-_ ]kill",
+        r"\bkilled process \d+|\boom-kill:|\boom_kill\b|detected \d+ oom[-_ ]kill|out of memory",
+        r"\bMemoryError\b|\bOutOfMemory|std::bad_alloc|\bErrno 12\b",
+        r"cannot allocate memory|can't allocate memory",
     ),
     _row(
         _C,
@@ -108,63 +110,62 @@ ROWS = (
     _row(
         _C,
         Kind.RENDEZVOUS,
-        r"temporary failure in name resolution|name or service not known|\bgai error\b|gaierror"
-        r"|could ?n.t resolve host|nodename nor servname|\bEADDRINUSE\b|address already in use",
+        r"temporary failure in name resolution|name or service not known|\bgai error\b|gaierror",
+        r"could ?n.t resolve host|nodename nor servname|\bEADDRINUSE\b|address already in use",
     ),
     _row(
         _C,
         Kind.NETWORK,
-        r"\blink (?:is )?down\b|port error|\bport \d+ (?:is )?down\b"
-        r"|\d: (?!docker|veth|br-|virbr|cni|flannel|cali|lo\b|tun|tap|dummy|vnet)[a-z][\w.-]*(?:@[\w.-]+)?:"
-        r" <[^>]*>.*\bstate (?:LOWERLAYER)?DOWN",
+        r"\blink (?:is )?down\b|port error|\bport \d+ (?:is )?down\b",
+        # ip monitor, for other than the devices of containers
+        r"\d: (?!docker|veth|br-|virbr|cni|flannel|cali|lo\b|tun|tap|dummy|vnet)[a-z][\w.-]*"
+        r"(?:@[\w.-]+)?: <[^>]*>.*\bstate (?:LOWERLAYER)?DOWN",
     ),
     # Different things on different ranks
     _row(
         _A,
         Kind.DESYNC,
-        r"detected mismatch between collectives|mismatched? (?:between )?(?:collective|sequence)|\bdesync"
-        r"|expects same model across all ranks|appears not to match (?:sizes|strides)"
-        r"|preamble\.length|collectives differ|message truncated|MPI_ERR_TRUNCATE",
+        r"detected mismatch between collectives|mismatched? (?:between )?(?:collective|sequence)",
+        r"\bdesync|collectives differ|preamble\.length|message truncated|MPI_ERR_TRUNCATE",
+        r"expects same model across all ranks|appears not to match (?:sizes|strides)",
     ),
     # In vain
     _row(
         _W,
         Kind.RENDEZVOUS,
-        r"rendezvous\w*timeout|timed out (?:after \d+ seconds )?waiting for clients|\bclients joined\b"
-        r"|client socket has timed out|timed out initializing process group|store based barrier"
-        r"|failed to connect to|failed to recv|DistStoreError|wait timeout after",
+        r"rendezvous\w*timeout|timed out (?:after \d+ seconds )?waiting for clients|clients joined",
+        r"client socket has timed out|timed out initializing process group|store based barrier",
+        r"failed to connect to|failed to recv|DistStoreError|wait timeout after",
     ),
     _row(
         _W,
         Kind.HANG,
-        r"timed out waiting \d+ ?ms|collective operation timeout|watchdog (?:caught|timeout)"
-        r"|monitoredBarrier|application timeout caused|operation timed out|timed out while waiting"
-        r"|last enqueued .*work|^Timeout \(\d+:\d\d:\d\d\)!"
-        r"|(?:barrier|collective|all_?reduce|all_?gather|broadcast|recv|send)\b.{0,60}\btimed out",
+        r"timed out waiting \d+ ?ms|collective operation timeout|watchdog (?:caught|timeout)",
+        r"monitoredBarrier|application timeout caused|operation timed out|timed out while waiting",
+        r"last enqueued .*work|^Timeout \(\d+:\d\d:\d\d\)!",
+        r"(?:barrier|collective|all_?reduce|all_?gather|broadcast|recv|send)\b.{0,60}\btimed out",
     ),
     # A peer went away
     _row(
         _B,
         Kind.NETWORK,
-        r"no route to host|network is unreachable|connection timed out|host is unreachable"
-        r"|lost communication|unable to connect to the peer",
+        r"no route to host|network is unreachable|connection timed out|host is unreachable",
+        r"lost communication|unable to connect to the peer",
     ),
     _row(
         _B,
         Kind.SIGNAL,
-        r"connection (?:was )?(?:closed|reset) by (?:remote )?peer|broken pipe|remote process exited"
-        r"|communicator was aborted|socket closed|\bEOFError\b|got 0 bytes|transport endpoint"
-        r"|recvBytes|sendBytes|Connection(?:Reset)?Error\b|peer went away|ConnectionAborted"
-        r"|DistNetworkError|RendezvousConnectionError|RendezvousClosedError|ncclRemoteError"
-        r"|connectFullMesh|RemoteDisconnected|the server has (?:likely )?died|peer (?:process )?(?:died|exited)",
-    ),
-    _row(
-        _B,
-        Kind.SIGNAL,
-        r"DataLoader worker .*(?:exited unexpectedly|killed by signal: Terminated)"
-        r"|fatal error in \w+: (?:other mpi|unknown) error|BAD TERMINATION|callback returned error status"
-        r"|\bterminated badly\b|demux engine error|assert \(!closed\)"
-        r"|CalledProcessError|ProcessRaisedException|ProcessExitedException|ChildFailedError|\bMPI_ERR_PROC_FAILED\b|RayActorError|ActorDiedError",
+        r"connection (?:was )?(?:closed|reset) by (?:remote )?peer|broken pipe|socket closed",
+        r"remote process exited|communicator was aborted|got 0 bytes|transport endpoint|recvBytes",
+        r"sendBytes|\bEOFError\b|Connection(?:Reset)?Error\b|ConnectionAborted|DistNetworkError",
+        r"peer went away|peer (?:process )?(?:died|exited)|the server has (?:likely )?died",
+        r"RendezvousConnectionError|RendezvousClosedError|ncclRemoteError|connectFullMesh",
+        r"RemoteDisconnected|DataLoader worker .*(?:exited unexpectedly|signal: Terminated)",
+        # what launchers say when a child failed
+        r"ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException",
+        r"RayActorError|ActorDiedError|MPI_ERR_PROC_FAILED|fatal error in \w+: (?:other mpi|unknown)",
+        r"BAD TERMINATION|callback returned error status|terminated badly|demux engine error",
+        r"assert \(!closed\)",
     ),
     _row(
         Standing.SAID,
@@ -175,16 +176,18 @@ ROWS = (
     _row(
         _O,
         Kind.SIGNAL,
-        r"segmentation fault|\bsegfault\b|\bbus error\b|illegal instruction|floating point exception"
-        r"|\bSIG(?:SEGV|BUS|FPE|ILL|ABRT|KILL)\b|fatal python error|\bcore dumped\b|stack smashing"
-        r"|caught signal \d|double free|free\(\): invalid|malloc\(\)|corrupted size|\bSignal: .*\(\d+\)",
+        r"segmentation fault|\bsegfault\b|\bbus error\b|illegal instruction|stack smashing",
+        r"floating point exception|\bSIG(?:SEGV|BUS|FPE|ILL|ABRT|KILL)\b|fatal python error",
+        r"\bcore dumped\b|caught signal \d|double free|free\(\): invalid|malloc\(\)",
+        r"corrupted size|\bSignal: .*\(\d+\)",
     ),
     _row(
         _O,
         Kind.EXCEPTION,
-        r"^\s*(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Failure|Exit|Interrupt|Warning)\b(?::|$|\()"
-        r"|terminate called|\bwhat\(\):|\bassert(?:ion)?\b.{0,120}\bfailed|\bpanic\b|ModuleNotFound|command not found|No such file"
-        r"|\berror while loading shared libraries",
+        r"^\s*(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Failure|Exit|Interrupt|Warning)\b"
+        r"(?::|$|\()",
+        r"terminate called|\bwhat\(\):|\bassert(?:ion)?\b.{0,120}\bfailed|\bpanic\b",
+        r"ModuleNotFound|command not found|No such file|\berror while loading shared libraries",
     ),
 )
 """Tried in this order; the first that fits gives the kind."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 
 import msgspec
 
@@ -26,7 +26,8 @@ _TRACEBACK = b"Traceback (most recent call last)"
 _TAG = re.compile(r"(?:\[\d+,\d+\]|\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})<std(?:out|err|diag)>:")
 
 ATTACHED = re.compile(
-    r"\s+(?![\s\d.+:-]|(?:INFO|DEBUG|TRACE|WARN\w*|ERROR|CRITICAL|FATAL)\b)|\s*$|frame #\d|<omitting|(?:Original )?Traceback \(|The above exception"
+    r"\s+(?![\s\d.+:-]|(?:INFO|DEBUG|TRACE|WARN\w*|ERROR|CRITICAL|FATAL)\b)|\s*$|frame #\d"
+    r"|<omitting|(?:Original )?Traceback \(|The above exception"
     r"|During handling|Exception raised from|\[? ?\d+\]? +[./]\S*\(|=+ backtrace"
 )
 """The beginning of a line that belongs to the one before it, most often a part of a stack."""
@@ -83,7 +84,7 @@ def _unglued(line: Line) -> list[Line]:
     if not starts or starts == [0]:
         return [line]
     cuts = sorted({0, *starts, len(line.text)})
-    texts = [line.text[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    texts = [line.text[start:end] for start, end in pairwise(cuts)]
     return [msgspec.structs.replace(line, text=text) for text in texts]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from kb.job.cast import Cast
 from kb.job.kinds import Kind, Standing
-from kb.job.voices import Remark
+from kb.job.remark import Remark
 
 _NAME = r"[A-Za-z][\w-]*\w"
 _LOST = tuple(

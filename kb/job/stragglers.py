@@ -13,10 +13,11 @@ from statistics import median
 import msgspec
 
 from kb.job.cast import Cast, Voice
-from kb.job.voices import Remark
+from kb.job.remark import Remark
 
 _FIELD = re.compile(
-    r"(?P<name>[A-Za-z][\w/.-]*?)\s{0,3}[=:]?\s{0,8}(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>ms|us|s|sec)?\b"
+    r"(?P<name>[A-Za-z][\w/.-]*?)\s{0,3}[=:]?\s{0,8}"
+    r"(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>ms|us|s|sec)?\b"
 )
 _TIME = re.compile(
     r"time|(?:^|_)(?:ms|sec|secs|dt|t)$|fwd|bwd|forward|backward|compute|load|data|step_?s|elapsed|dur",
@@ -27,6 +28,8 @@ _TOTAL = re.compile(
     r"total|/step|/iter|per_step|step_?time|iter_?time|interval|wall|eta", re.IGNORECASE
 )
 
+_PARTS = (2, 4, 8)
+"""The last half of the run, or less."""
 _LEAST_SAMPLES = 5
 _SLOWER = 1.8
 _LESS_WAIT = 0.7
@@ -49,8 +52,16 @@ class Straggler(msgspec.Struct, frozen=True):
 
 
 def find_straggler(cast: Cast) -> Straggler | None:
-    """The rank that is slower than all others, where step times tell."""
-    samples = {rank: _samples(voice) for rank, voice in cast.ranks.items()}
+    """The rank that is slower than all others, where step times tell; perhaps only of late."""
+    for part in _PARTS:
+        found = _slowest(cast, part)
+        if found:
+            return found
+    return None
+
+
+def _slowest(cast: Cast, part: int) -> Straggler | None:
+    samples = {rank: _samples(voice, part) for rank, voice in cast.ranks.items()}
     samples = {rank: fields for rank, fields in samples.items() if fields}
     if len(samples) < 2:
         return None
@@ -63,13 +74,13 @@ def find_straggler(cast: Cast) -> Straggler | None:
     return max(found, key=lambda one: one.ratio, default=None)
 
 
-def _samples(voice: Voice) -> dict[str, list[tuple[float, Remark]]]:
-    """By field: its values in the second half of the run, without the first, which warms up."""
+def _samples(voice: Voice, part: int) -> dict[str, list[tuple[float, Remark]]]:
+    """By field: its values in the last part of the run, without the first, which warms up."""
     fields: dict[str, list[tuple[float, Remark]]] = defaultdict(list)
     for remark in voice.ordinary:
         for name, value in _fields(remark.spoken):
             fields[name].append((value, remark))
-    halves = {name: values[1:][len(values) // 2 :] for name, values in fields.items()}
+    halves = {name: values[1:][-(len(values) // part) :] for name, values in fields.items()}
     return {name: values for name, values in halves.items() if len(values) >= _LEAST_SAMPLES}
 
 

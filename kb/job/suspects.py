@@ -6,8 +6,8 @@ import msgspec
 
 from kb.job.findings import Finding
 from kb.job.kinds import Kind
+from kb.job.remark import Remark
 from kb.job.report import Saying
-from kb.job.voices import Remark
 
 
 class Suspect(msgspec.Struct, frozen=True):

@@ -47,8 +47,9 @@ HOSTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?:^|[/._])(?P<host>(?:ip|ec2)-\d+-\d+-\d+-\d+[\w-]*)",
-        r"(?:^|[/._@-])(?P<host>(?:[a-z]+-)*?(?:node|host|nid|cn|dgx|hgx|compute|gke|pod|srv|server|machine"
-        r"|hpc|rack\w*?|a100|h100|h200|b200|v100)[-_]?[a-z]{0,2}\d*[\w-]*?)" + r"(?=[/._]|$)",
+        r"(?:^|[/._@-])(?P<host>(?:[a-z]+-)*?(?:node|host|nid|cn|dgx|hgx|compute|gke|pod|srv|server"
+        r"|machine|hpc|rack\w*?|a100|h100|h200|b200|v100)[-_]?[a-z]{0,2}\d*[\w-]*?)"
+        + r"(?=[/._]|$)",
         r"(?:^|/)(?P<host>[a-z][a-z0-9-]*?\d[a-z0-9-]*)(?:\.[a-z][\w-]*)*/",
         r"(?:^|/)(?P<host>gpu-?\d{2,}[a-z0-9-]*)" + _EDGE,
     )
@@ -59,8 +60,8 @@ _NO_HOST = re.compile(
     r"(?:attempt|rank|task|proc|worker|job|run|epoch|step|log|gpu)[-_.]?\d?", re.IGNORECASE
 )
 _SYSTEM = re.compile(
-    r"(?:dmesg|kern(?:el)?|journal(?:ctl)?|syslog|ip[-_. ]?(?:link[-_. ]?)?mon(?:itor)?|nvidia[-_]smi"
-    r"|dcgm|sacct|scontrol|squeue|py-?spy|launcher|torchrun|mpirun)[-_.]?",
+    r"(?:dmesg|kern(?:el)?|journal(?:ctl)?|syslog|ip[-_. ]?(?:link[-_. ]?)?mon(?:itor)?"
+    r"|nvidia[-_]smi|dcgm|sacct|scontrol|squeue|py-?spy|launcher|torchrun|mpirun)[-_.]?",
     re.IGNORECASE,
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -93,5 +94,5 @@ def _alternate(ranks: Iterable[int]) -> bool:
     """Whether numbers come and go again, as those of speakers do; or are always the same."""
     seen = list(ranks)
     distinct = set(seen)
-    falls = sum(later < earlier for earlier, later in zip(seen, seen[1:], strict=False))
+    falls = sum(later < earlier for earlier, later in pairwise(seen))
     return len(distinct) == 1 or (falls >= len(distinct) - 1 and len(seen) >= 2 * len(distinct))

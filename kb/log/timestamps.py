@@ -41,7 +41,8 @@ FORMATS = tuple(
         r"(?<![\d.=])(?P<epoch>1[4-9]\d{8}(?:\.\d{1,9})?)(?![\d.])",
         r"(?<![\d:.])" + _CLOCK + r"(?![\d:])",
         # seconds since the start of the program
-        r"^(?:[\[(<]?\w{1,9}[\])>|:]? )?[\[( +]*(?:t=)?(?P<elapsed>\d{1,7}\.\d{2,4}) ?s?(?=[\]) |:])",
+        r"^(?:[\[(<]?\w{1,9}[\])>|:]? )?[\[( +]*(?:t=)?"
+        r"(?P<elapsed>\d{1,7}\.\d{2,4}) ?s?(?=[\]) |:])",
     )
 )
 """Tried in this order; the first that is found in the beginning of a line is its time."""

@@ -1,0 +1,142 @@
+"""Who is who in a job: ranks by process id, hosts by rank, global ranks by host and local rank."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from kb.evidence.markers import Grade
+from kb.job.lines import ATTACHED, Line
+from kb.log.layout import Origin
+from kb.log.timestamps import Stamp
+
+_RANK_AND_PID = re.compile(
+    r"\b(?:rank|worker|task|process)[ :=#]+(?P<rank>\d+)\b.{0,60}?\bpid[ :=]+(?P<pid>\d+)"
+    r"|\[[\w.-]+:(?P<pid3>\d+)\] \*\*\* reported by process \[\d+,(?P<rank3>\d+)\]"
+    r"|\bpid[ :=]+(?P<pid2>\d+)\b.{0,40}?(?:\brank[ :=]+|\) \[)(?P<rank2>\d+)",
+    re.IGNORECASE,
+)
+_PID = re.compile(r"\bpid[ :=]+(\d+)", re.IGNORECASE)
+_HOST = re.compile(
+    r"\b(?:host(?:name)?|node(?:name)?)['\"]?[ :=]+['\"]?(?P<host>[A-Za-z][\w-]*\w)\b(?![.:]\w*\()"
+    r"|\bpid \d+ (?:on|at) (?:node |host )?(?P<host2>[A-Za-z][\w-]*\w)\b"
+)
+_NO_HOSTS = re.compile(
+    r"(?:name|and|is|are|of|was|not|memory|the|key|unreachable|list|side)$|rank", re.IGNORECASE
+)
+_HOST_LIKE = re.compile(
+    r"(?<![\w-])(?:node|host|gpu|nid|cn|dgx|hgx|compute|worker-node|ip)-?[a-z]{0,2}\d+(?:-\d+)*"
+    r"(?![\w:=-])"
+)
+_LEAST_NAMED = 5
+_STEM = re.compile(r"(?:^|/)([A-Za-z][\w-]+)(?:\.\w+)*$")
+_NAME_PART = re.compile(r"[A-Za-z][\w-]*\d[\w-]*|[a-z]+-[a-z]+")
+_BEGINNING = 60
+_SHARE = 0.2
+
+
+class Heard(msgspec.Struct, frozen=True, gc=False):
+    """A line and what it tells by itself about its speaker; its time is still as printed."""
+
+    line: Line
+    spoken: str
+    rank: int | None
+    host: str | None
+    attempt: int
+    stamp: Stamp | None
+    near: int | None = None
+    maybe_local: bool = False
+    """The rank is told by the program's own logger, which may count per host."""
+
+
+class Identities(msgspec.Struct, frozen=True):
+    """What the lines of a job tell about its ranks."""
+
+    pids: dict[int, int]
+    """Ranks by process id."""
+    hosts: dict[int, str]
+    """Hosts by rank."""
+    ranks: dict[tuple[str | None, int], int]
+    """Global ranks by host and local rank, where the programs count per host."""
+
+
+def identify(heard: Sequence[Heard]) -> Identities:
+    """Read who is who off the lines of all files."""
+    return Identities(_pids(heard), _hosts(heard), _global_ranks(heard))
+
+
+def _pids(heard: Iterable[Heard]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for one in heard:
+        match = _RANK_AND_PID.search(one.line.text)
+        if match:
+            part = [int(text) for text in match.groups() if text is not None]
+            rank, pid = part if match["pid2"] is None and match["pid3"] is None else part[::-1]
+            found.setdefault(pid, rank)
+        elif one.rank is not None and (match := _PID.search(one.line.text)):
+            found.setdefault(int(match[1]), one.rank)
+    return found
+
+
+def _hosts(heard: Iterable[Heard]) -> dict[int, str]:
+    """What ranks say about themselves, or else the name that most of their lines begin with."""
+    found: dict[int, str] = {}
+    begun: dict[int, Counter[str]] = defaultdict(Counter)
+    for one in heard:
+        if one.rank is None:
+            continue
+        begun[one.rank].update(set(_HOST_LIKE.findall(one.line.text[:_BEGINNING])))
+        match = None if one.rank in found else _HOST.search(one.line.text)
+        if match and one.line.grade in (Grade.CONTEXT, Grade.HINT):
+            host = match["host"] or match["host2"]
+            if not _NO_HOSTS.match(host):
+                found[one.rank] = host
+    for rank, names in begun.items():
+        usual = names.most_common(1)
+        if rank not in found and usual and usual[0][1] >= _LEAST_NAMED:
+            found[rank] = usual[0][0]
+    return found
+
+
+def _global_ranks(heard: Iterable[Heard]) -> dict[tuple[str | None, int], int]:
+    """Where the same rank speaks on two hosts, it is a local one. Torch's own marks, or else the
+    order of the hosts, tell which it is."""
+    local: dict[str | None, set[int]] = defaultdict(set)
+    marked: dict[str | None, set[int]] = defaultdict(set)
+    for one in heard:
+        if one.rank is not None and one.host is not None:
+            (local if one.maybe_local else marked)[one.host].add(one.rank)
+    counts = Counter(rank for ranks in local.values() for rank in ranks)
+    if max(counts.values(), default=0) < 2:
+        return {}
+    size = max(len(ranks) for ranks in local.values())
+    found = {}
+    for place, host in enumerate(sorted(local, key=lambda h: (min(marked[h], default=0), str(h)))):
+        seen = sorted(marked[host])
+        first = seen[0] // size * size if seen else place * size
+        exact = seen if len(seen) == len(local[host]) else range(first, first + size)
+        found.update({(host, n): rank for n, rank in zip(sorted(local[host]), exact, strict=False)})
+    return found
+
+
+def named_hosts(files: Sequence[tuple[str, Origin, Sequence[Line]]]) -> Iterator[Origin]:
+    """Take parts of the files' names for hosts where their lines begin with them as well. A plain
+    word counts when several files are named in this way."""
+    words = [_confirmed(_STEM.findall(name), lines) for name, _origin, lines in files]
+    siblings = {word for word in words if word} if len(set(filter(None, words))) > 1 else set()
+    for name, origin, lines in files:
+        stems = set(_STEM.findall(name)) & siblings
+        host = origin.host or _confirmed(_NAME_PART.findall(name), lines) or next(iter(stems), None)
+        yield msgspec.structs.replace(origin, host=host)
+
+
+def _confirmed(parts: Iterable[str], lines: Sequence[Line]) -> str | None:
+    begun = [line.text[:_BEGINNING] for line in lines if not ATTACHED.match(line.text)]
+    for part in parts:
+        named = re.compile(rf"(?<![\w-]){re.escape(part)}(?![\w-])")
+        if sum(bool(named.search(text)) for text in begun) > _SHARE * len(begun):
+            return part
+    return None
