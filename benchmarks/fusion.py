@@ -68,7 +68,7 @@ def read_samples(paths: Iterable[Path], knowledge: Knowledge) -> list[Sample]:
 
 
 def _sample(case: Case, knowledge: Knowledge) -> Sample:
-    evidence = collect(Log.from_text(case.text), knowledge.signatures, knowledge.markers)
+    evidence = collect(Log.from_text(case.text).blocks(), knowledge.signatures, knowledge.markers)
     everything = find(evidence, knowledge)
     calm = is_calm(everything, evidence)
     found = [item for item in everything if item.kind is Kind.INCIDENT]

@@ -55,7 +55,7 @@ def _questions(paths: Sequence[str], part: str, known: set[str]) -> list[Questio
         for case in (case for path in paths for case in read_cases(Path(path))):
             relevant = {key for key in case.relevant if key in known and is_part(key, part)}
             log = Log.from_text(case.text)
-            evidence = collect(log, knowledge.signatures, knowledge.markers)
+            evidence = collect(log.blocks(), knowledge.signatures, knowledge.markers)
             if relevant and (texts := to_query(evidence).passages):
                 questions.append((texts, relevant))
     return questions

@@ -16,9 +16,9 @@ from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, collect, fa
 from kb.evidence.markers import Grade
 from kb.glossary import has_chinese, translate
 from kb.incident import Incident, Kind, Strength
-from kb.job import Job, analyse
+from kb.job import Analysis, Job, analyse
 from kb.knowledge import Knowledge
-from kb.log import Log
+from kb.log import Block, Log
 
 
 class Verdict(StrEnum):
@@ -107,8 +107,48 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
     """
     started = time.perf_counter()
     analysis = analyse(log, knowledge.markers)
+    reading = _first_reading(log, knowledge, analysis)
+    return Diagnosis(
+        verdict=_verdict(reading.matches, reading.notes, reading.calm),
+        matches=tuple(reading.matches[:top]),
+        notes=reading.notes,
+        question=_question(reading.matches),
+        job=analysis.job if analysis else None,
+        evidence=reading.evidence,
+        notices=tuple(log.notices),
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+    )
+
+
+class _Reading(msgspec.Struct, frozen=True):
+    """What is known about some of the lines, or about all."""
+
+    evidence: Evidence
+    matches: list[Match]
+    notes: tuple[Note, ...]
+    calm: bool
+
+    @property
+    def answers(self) -> bool:
+        return bool(self.matches) and self.matches[0].confidence >= ANSWER_AT
+
+
+def _first_reading(log: Log, knowledge: Knowledge, analysis: Analysis | None) -> _Reading:
+    """Of a job, the lines of its culprits are read first. A paste in which they alone do not
+    suffice is read whole, as long as they are a part of the answer."""
+    if analysis is None or not analysis.evidence:
+        return _read(log.blocks(), knowledge, analysis)
+    reading = _read(analysis.evidence, knowledge, analysis)
+    if reading.answers or not analysis.is_short:
+        return reading
+    whole = _read(log.blocks(), knowledge, analysis)
+    places = {(block.source, n) for block in analysis.evidence for n in block.numbers}
+    shared = any((w.line.file, w.line.number) in places for m in whole.matches[:1] for w in m.why)
+    return whole if whole.answers and shared else reading
+
+
+def _read(blocks: Iterable[Block], knowledge: Knowledge, analysis: Analysis | None) -> _Reading:
     job = analysis.job if analysis else None
-    blocks = analysis.evidence if analysis and analysis.evidence else log.blocks()
     evidence = collect(blocks, knowledge.signatures, knowledge.markers)
     found = find(evidence, knowledge, job.finding if job else None)
     calm = (job is None or job.kind is None) and is_calm(found, evidence)
@@ -121,16 +161,7 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
         for item in found
         if item.kind is not Kind.INCIDENT and item.hits
     )
-    return Diagnosis(
-        verdict=_verdict(matches, notes, calm),
-        matches=tuple(matches[:top]),
-        notes=notes,
-        question=_question(matches),
-        job=job,
-        evidence=evidence,
-        notices=tuple(log.notices),
-        elapsed_ms=(time.perf_counter() - started) * 1000,
-    )
+    return _Reading(evidence, matches, notes, calm)
 
 
 def find(evidence: Evidence, knowledge: Knowledge, finding: str | None = None) -> list[Found]:

@@ -38,7 +38,7 @@ def show(*parts: RenderableType) -> None:
     with console.capture() as capture:
         for part in parts:
             console.print(part, crop=False)
-    text = "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+    text = "".join(f"{line.rstrip()}\n" for line in capture.get().strip("\n").splitlines())
     if console.is_terminal and text.count("\n") > console.height and sys.stdin.isatty():
         os.environ.setdefault("LESS", "-RFX")
         click.echo_via_pager(text, color=not console.no_color)

@@ -45,6 +45,23 @@ def named_missing(remarks: Iterable[Remark]) -> list[int]:
     return [rank for rank, _count in votes.most_common()]
 
 
+_WORLD = re.compile(r"\bWORLD_SIZE=(\d+)")
+
+
+def odd_worlds(voices: Iterable[Voice]) -> list[tuple[Voice, Remark]]:
+    """Ranks that were started for another number of ranks than most, with the line that says so."""
+    stated = {
+        voice: (match[1], remark)
+        for voice in voices
+        for remark in voice.remarks
+        if (match := _WORLD.search(remark.text))
+    }
+    common = Counter(size for size, _remark in stated.values()).most_common(2)
+    if len(common) < 2 or common[0][1] == common[1][1]:
+        return []
+    return [(v, remark) for v, (size, remark) in stated.items() if size != common[0][0]]
+
+
 def without_words(cast: Cast) -> list[Voice]:
     """Ranks that did not say that they waited for, or lost, another one."""
     return [voice for voice in cast.ranks.values() if voice.standing <= Standing.SAID]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from index.signatures import Scanner
+from kb.evidence.select import SHORT_LINES
 from kb.job.cast import Cast, Voice
 from kb.job.excerpt import excerpt
 from kb.job.exits import Exit, read_exits
@@ -38,6 +39,8 @@ class Analysis(msgspec.Struct, frozen=True):
     """The logs say so; a job that merely shows no failure may still hang."""
     evidence: tuple[Block, ...]
     """Empty where all lines are to be read."""
+    is_short: bool
+    """So few lines that all were read, and that every word counts."""
 
 
 def analyse(log: Log, markers: Scanner) -> Analysis | None:
@@ -74,7 +77,7 @@ def analyse(log: Log, markers: Scanner) -> Analysis | None:
         earlier=before,
         finding=judgement.finding,
     )
-    return Analysis(job, False, excerpt(cast, judgement))
+    return Analysis(job, False, excerpt(cast, judgement), len(recording.remarks) <= SHORT_LINES)
 
 
 def _several(remarks: Iterable[Remark], exits: Iterable[Exit]) -> bool:
@@ -126,7 +129,7 @@ def _not_failed(cast: Cast, world_size: int | None, earlier: tuple[Saying, ...])
     slow = find_straggler(cast)
     if slow is None:
         job = Job(failed=False, kind=None, world_size=world_size, earlier=earlier)
-        return Analysis(job, _ended_well(cast), ())
+        return Analysis(job, _ended_well(cast), (), False)
     suspect = Suspect(slow.rank, cast.ranks[slow.rank].host, slow.remark)
     job = Job(
         failed=False,
@@ -138,7 +141,7 @@ def _not_failed(cast: Cast, world_size: int | None, earlier: tuple[Saying, ...])
         f" {slow.field}",
     )
     judgement = Judgement(Kind.STRAGGLER, (suspect,), Finding.STRAGGLER)
-    return Analysis(job, _ended_well(cast), excerpt(cast, judgement))
+    return Analysis(job, _ended_well(cast), excerpt(cast, judgement), False)
 
 
 def _bystanders(cast: Cast, judgement: Judgement) -> Iterator[tuple[Voice, Remark]]:

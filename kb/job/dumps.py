@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kb.job.cast import Voice
 from kb.job.remark import Remark
@@ -16,12 +16,23 @@ _FRAME = re.compile(
     r"\s+File \"(?P<file>[^\"]+)\", line \d+ in (?P<function>\S+)"  # faulthandler
     r"|\s+(?P<function2>[\w.<>]+) \((?P<file2>[^():]+\.py):\d+\)"  # py-spy
 )
+_TRACEBACK = re.compile(r"\s*File \"(?P<file>[^\"]+)\", line \d+, in (?P<function>\S+)")
+_Stack = dict[tuple[str, str], Remark]
 _LEAST_RANKS = 3
 
 
 def odd_stacks(voices: Iterable[Voice]) -> list[tuple[Voice, Remark]]:
-    """Ranks whose stack differs from that of most, each with the first frame only they have."""
-    stacks = {voice: frames for voice in voices if (frames := _frames(voice))}
+    """Ranks whose stack, taken while they ran, differs from that of most, each with the first frame
+    only they have."""
+    return _odd({voice: frames for voice in voices if (frames := _frames(voice, _FRAME))})
+
+
+def odd_tracebacks(voices: Iterable[Voice]) -> list[tuple[Voice, Remark]]:
+    """The same by the stacks of the exceptions that ended them: they waited in different places."""
+    return _odd({voice: frames for voice in voices if (frames := _frames(voice, _TRACEBACK))})
+
+
+def _odd(stacks: Mapping[Voice, _Stack]) -> list[tuple[Voice, Remark]]:
     if len(stacks) < _LEAST_RANKS:
         return []
     common, count = Counter(frozenset(f) for f in stacks.values()).most_common(1)[0]
@@ -34,12 +45,14 @@ def odd_stacks(voices: Iterable[Voice]) -> list[tuple[Voice, Remark]]:
     ]
 
 
-def _frames(voice: Voice) -> dict[tuple[str, str], Remark]:
+def _frames(voice: Voice, form: re.Pattern[str]) -> _Stack:
     """The first line of each function that is on a stack."""
-    frames: dict[tuple[str, str], Remark] = {}
+    frames: _Stack = {}
     for remark in voice.remarks:
-        match = _FRAME.match(remark.spoken)
-        if match:
-            file = (match["file"] or match["file2"]).rsplit("/", 1)[-1]
-            frames.setdefault((file, match["function"] or match["function2"]), remark)
+        match = form.match(remark.spoken)
+        if match and (form is _FRAME or remark.uncaught):
+            part = match.groupdict()
+            file = part["file"] or part.get("file2") or ""
+            function = part["function"] or part.get("function2") or ""
+            frames.setdefault((file.rsplit("/", 1)[-1], function), remark)
     return frames

@@ -9,8 +9,8 @@ class Finding(StrEnum):
     """What a rule found out, as a sentence that is searched together with the lines."""
 
     EXCEPTION = (
-        "one rank raised an exception in its own program or data; the other ranks lost their"
-        " connection to it and failed after it"
+        "one rank raised an exception before all others, in its own program, data or device; the"
+        " other ranks lost their connection to it and failed after it"
     )
     EVERYWHERE = "all ranks fail by themselves in the same way"
     CRASH = (

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kb.job.absent import furthest, named_missing, odd_ones, strange_ones, without_words
+from kb.job.absent import furthest, named_missing, odd_ones, odd_worlds, strange_ones, without_words
 from kb.job.cast import Cast, Voice
 from kb.job.clocks import clock_offsets
 from kb.job.desync import mismatched
 from kb.job.divergence import BAD_VALUE, first_to_diverge
-from kb.job.dumps import odd_stacks
+from kb.job.dumps import odd_stacks, odd_tracebacks
 from kb.job.findings import Finding
 from kb.job.hosts import missing_hosts
 from kb.job.kinds import Kind, Standing
-from kb.job.links import cut_off
+from kb.job.links import cut_off, lost_launcher
 from kb.job.remark import Remark
 from kb.job.suspects import Judgement, Suspect
 from kb.log.mask import mask
@@ -223,6 +223,10 @@ def _absent(cast: Cast) -> Judgement | None:
     stopped = [v for v in cast.voices if any(r.kind is Kind.HANG for r in v.failures)]
     if not waiting and not stopped:
         return None
+    odd = odd_worlds(cast.ranks.values())
+    if odd:
+        apart = tuple(Suspect(v.rank, v.host, remark) for v, remark in odd)
+        return Judgement(Kind.DESYNC, apart, Finding.DESYNC)
     odd = odd_stacks(cast.ranks.values())
     if odd:
         stuck = tuple(Suspect(v.rank, v.host, remark) for v, remark in odd)
@@ -235,9 +239,15 @@ def _absent(cast: Cast) -> Judgement | None:
         or _not_stopped(cast, silent)
         or odd_ones(list(cast.ranks.values()))
     )
+    strays = [] if candidates else odd_tracebacks(cast.ranks.values())
+    if strays:
+        apart = tuple(Suspect(v.rank, v.host, remark) for v, remark in strays)
+        return Judgement(Kind.DESYNC, apart, Finding.DESYNC)
     hung = stopped or any(voice.standing is Standing.WAITED for voice in waiting)
     kind, finding = (Kind.HANG, Finding.HANG) if hung else (Kind.SIGNAL, Finding.CRASH)
     suspects = [Suspect(v.rank, v.host, _last_words(v)) for v in candidates]
+    if not suspects and (lost := lost_launcher(cast)):
+        return Judgement(Kind.NETWORK, (Suspect(None, *lost),), Finding.NETWORK)
     suspects = suspects or [_suspect(cast, (waiting or stopped)[0])]
     return Judgement(kind, tuple(suspects), finding)
 

@@ -92,7 +92,7 @@ ROWS = (
         r"no space left on device|disk quota exceeded|read-only file system|input/output error",
         r"\bENOSPC\b|\bEDQUOT\b|\bErrno (?:28|122|30|5)\b|stale (?:nfs )?file handle",
         # torch.save on a full disk
-        r"file write failed|unexpected pos \d+ vs|iostream error|PytorchStreamWriter failed writing",
+        r"file write failed|unexpected pos \d+ vs|iostream error|StreamWriter failed writing",
     ),
     _row(
         _C,
@@ -110,7 +110,7 @@ ROWS = (
     _row(
         _C,
         Kind.RENDEZVOUS,
-        r"temporary failure in name resolution|name or service not known|\bgai error\b|gaierror",
+        r"temporary failure in name resolution|name or service not known|\bgai ?error\b",
         r"could ?n.t resolve host|nodename nor servname|\bEADDRINUSE\b|address already in use",
     ),
     _row(
@@ -135,6 +135,7 @@ ROWS = (
         Kind.RENDEZVOUS,
         r"rendezvous\w*timeout|timed out (?:after \d+ seconds )?waiting for clients|clients joined",
         r"client socket has timed out|timed out initializing process group|store based barrier",
+        r"waitForInput: (?:poll|socket)",
         r"failed to connect to|failed to recv|DistStoreError|wait timeout after",
     ),
     _row(
@@ -163,7 +164,7 @@ ROWS = (
         r"RemoteDisconnected|DataLoader worker .*(?:exited unexpectedly|signal: Terminated)",
         # what launchers say when a child failed
         r"ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException",
-        r"RayActorError|ActorDiedError|MPI_ERR_PROC_FAILED|fatal error in \w+: (?:other mpi|unknown)",
+        r"RayActorError|ActorDiedError|fatal error in \w+: (?:other mpi|unknown)|_ERR_PROC_FAILED",
         r"BAD TERMINATION|callback returned error status|terminated badly|demux engine error",
         r"assert \(!closed\)",
     ),

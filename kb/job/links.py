@@ -36,6 +36,21 @@ def _everything(cast: Cast) -> Iterator[Remark]:
         yield from voice.remarks
 
 
+def lost_launcher(cast: Cast) -> tuple[str, Remark] | None:
+    """The host whose launcher alone lost the others, where all ranks wait for each other: it is cut
+    off though its own link looks sound."""
+    lost = [
+        voice
+        for host, voice in cast.hosts.items()
+        if host and voice.standing in (Standing.WAITED, Standing.BEREFT)
+    ]
+    hosts = {voice.host for voice in cast.voices if voice.host}
+    if len(lost) != 1 or len(hosts) < 2:
+        return None
+    host, line = lost[0].host, lost[0].failure
+    return (host, line) if host and line else None
+
+
 def _link_down(cast: Cast) -> tuple[str, Remark] | None:
     """The system log of a host says that its link went down, and ranks lost each other."""
     if not any(voice.standing in (Standing.BEREFT, Standing.WAITED) for voice in cast.voices):

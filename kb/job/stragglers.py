@@ -16,7 +16,7 @@ from kb.job.cast import Cast, Voice
 from kb.job.remark import Remark
 
 _FIELD = re.compile(
-    r"(?P<name>[A-Za-z][\w/.-]*?)\s{0,3}[=:]?\s{0,8}"
+    r"(?P<name>[A-Za-z][\w/.-]*?)[\"']?\s{0,3}[=:]?\s{0,8}"
     r"(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>ms|us|s|sec)?\b"
 )
 _TIME = re.compile(

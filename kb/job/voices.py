@@ -15,7 +15,7 @@ from kb.job.kinds import classify
 from kb.job.lines import ATTACHED, Line, read_lines
 from kb.job.remark import Remark
 from kb.log import Log
-from kb.log.layout import Origin, origin_of
+from kb.log.layout import Origin, number_siblings, origin_of
 from kb.log.prefixes import split_prefix
 from kb.log.speakers import Way, learn_way
 from kb.log.timestamps import Calendar, read_stamp
@@ -34,6 +34,12 @@ _SPEAKING_PID = re.compile(
 _SYSLOG = re.compile(
     r"(?:\w{3} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ][\d:.,+-]+Z?) (?P<host>[A-Za-z][\w-]*\w)"
     r" [\w./-]+(?:\[\d+\])?: "
+)
+_NO_HOST = re.compile(r"^[^A-Za-z]|\.\d+$|^(?:INFO|DEBUG|WARN\w*|ERROR|CRITICAL|NOTICE)$", re.I)
+_MOST_OF_A_RANK, _MANY_LINES = 0.5, 10
+_MARKED = re.compile(r"\[rank(\d+)\]:")
+_LAUNCHER = re.compile(
+    r"torch/distributed/(?:run|launcher)|local_rank: \d+ \(pid|mpirun|mpiexec|\bsrun:|started worker"
 )
 _ONLY_RANK = re.compile(r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/)\d+", re.IGNORECASE)
 
@@ -59,12 +65,13 @@ def listen(log: Log, markers: Scanner) -> Recording:
     origins = list(
         named_hosts([(n, origin_of(n), said) for n, said in zip(names, lines, strict=True)])
     )
+    siblings = number_siblings(names)
     ways = [learn_way(_sample(s, o)) for s, o in zip(lines, origins, strict=True)]
     common = Counter(way for way in ways if way is not None and way.several).most_common(1)
     usual = common[0][0] if common else None
     heard = [
-        list(_hear(origin, said, way or usual))
-        for origin, said, way in zip(origins, lines, ways, strict=True)
+        list(_hear(origin, said, way or usual, siblings.get(name)))
+        for name, origin, said, way in zip(names, origins, lines, ways, strict=True)
     ]
     calendar = Calendar(one.stamp for file in heard for one in file if one.stamp)
     identities = identify([one for file in heard for one in file])
@@ -79,13 +86,37 @@ def _sample(lines: Sequence[Line], origin: Origin) -> list[str]:
     return spoken if len(spoken) <= 2 * half else [*spoken[:half], *spoken[-half:]]
 
 
-def _hear(origin: Origin, lines: Sequence[Line], way: Way | None) -> Iterator[Heard]:
+def _hear(
+    origin: Origin, lines: Sequence[Line], way: Way | None, number: int | None
+) -> Iterator[Heard]:
     if origin.rank is not None or origin.local_rank is not None:
         return _of_one_rank(lines, origin, way)
-    only = {int(m[1]) for line in lines if (m := _ONLY_RANK.search(line.text))}
-    if way is None and origin.host and len(only) == 1:
-        return _of_one_rank(lines, msgspec.structs.replace(origin, rank=only.pop()), way)
+    only = _only_rank(lines, origin, way, number) if _is_alone(lines) else None
+    if only is not None:
+        return _of_one_rank(lines, msgspec.structs.replace(origin, rank=only), way)
     return _of_several(lines, origin, way)
+
+
+def _is_alone(lines: Sequence[Line]) -> bool:
+    """Whether no launcher speaks in a file."""
+    return not any(_LAUNCHER.search(line.text) for line in lines)
+
+
+def _only_rank(
+    lines: Sequence[Line], origin: Origin, way: Way | None, number: int | None
+) -> int | None:
+    """The rank of a file in which no other speaks, though its name does not tell."""
+    own = [line for line in lines if not ATTACHED.match(line.text)]
+    said = [rank for line in own if way and (rank := way.rank(line.text)) is not None]
+    if len(set(said)) == 1 and len(said) > max(_MOST_OF_A_RANK * len(own), _MANY_LINES):
+        return said[0]
+    marked = {int(m[1]) for line in lines if (m := _MARKED.match(line.text))}
+    if not said and len(marked) == 1 and number is not None:
+        return marked.pop()
+    stated = {int(m[1]) for line in lines if (m := _ONLY_RANK.search(line.text))}
+    if not said and origin.host and len(stated) == 1:
+        return stated.pop()
+    return number if not said and origin.host is None else None
 
 
 def _of_one_rank(lines: Iterable[Line], origin: Origin, way: Way | None) -> Iterator[Heard]:
@@ -150,7 +181,7 @@ def _syslog_host(line: str) -> str | None:
 
 def _name(host: str | None) -> str | None:
     """A host's name; not an address, a time or a rank's name that stood in its place."""
-    if host is None or not host[0].isalpha() or re.search(r"\.\d+$", host):
+    if host is None or _NO_HOST.search(host):
         return None
     return host.removeprefix("slurmstepd-")
 

@@ -6,6 +6,7 @@ A name that no row knows is a file like any other; then its lines tell who speak
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -55,6 +56,7 @@ HOSTS = tuple(
     )
 )
 
+_NUMBER = re.compile(r"\d+")
 _COMPRESSED = re.compile(r"\.(?:gz|zst)$", re.IGNORECASE)
 _NO_HOST = re.compile(
     r"(?:attempt|rank|task|proc|worker|job|run|epoch|step|log|gpu)[-_.]?\d?", re.IGNORECASE
@@ -81,6 +83,22 @@ def origin_of(path: str) -> Origin:
         host=_host(path),
         attempt=_number(found.get("attempt")),
     )
+
+
+def number_siblings(names: Sequence[str]) -> dict[str, int]:
+    """Files whose names differ in one small number alone: it is the rank, where nothing else is."""
+    groups: dict[str, dict[str, int]] = {}
+    for name in names:
+        bare = _COMPRESSED.sub("", name)
+        for match in _NUMBER.finditer(bare):
+            shape = f"{bare[: match.start()]}#{bare[match.end() :]}"
+            groups.setdefault(shape, {})[name] = int(match[0])
+    return {
+        name: number
+        for group in groups.values()
+        if len(group) > 1 and max(group.values()) < 2 * len(group)
+        for name, number in group.items()
+    }
 
 
 def _host(path: str) -> str | None:

@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -191,7 +192,8 @@ class _Pipe:
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
-        self._kept = tempfile.SpooledTemporaryFile(_KEPT_IN_MEMORY)  # noqa: SIM115  lives as long
+        self._kept = tempfile.SpooledTemporaryFile(_KEPT_IN_MEMORY)  # noqa: SIM115  closed below
+        weakref.finalize(self, self._kept.close)
         self._complete = False
 
     def open(self) -> AbstractContextManager[Readable]:

@@ -36,7 +36,7 @@ def render(diagnosis: Diagnosis) -> RenderableType:
 
 def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     word, style = _VERDICTS[diagnosis.verdict]
-    if diagnosis.job:
+    if diagnosis.job and (diagnosis.job.culprits or diagnosis.job.earlier):
         yield from render_job(diagnosis.job)
         yield Text()
     if diagnosis.matches:

@@ -16,7 +16,7 @@ MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
 
 def evidence_of(text: str, *patterns: str) -> Evidence:
     signatures = Scanner([Pattern(pattern) for pattern in patterns])
-    return collect(Log.from_text(text), signatures, MARKERS)
+    return collect(Log.from_text(text).blocks(), signatures, MARKERS)
 
 
 STACK = """\
@@ -141,7 +141,7 @@ def test_sources_keep_their_names() -> None:
         Source("a.log", lambda: __import__("io").BytesIO(b"fine\n")),
         Source("b.log", lambda: __import__("io").BytesIO(b"RuntimeError: boom\n")),
     ]
-    first = collect(Log(sources), Scanner([]), MARKERS).lines[0]
+    first = collect(Log(sources).blocks(), Scanner([]), MARKERS).lines[0]
     assert (first.file, first.number) == ("b.log", 1)
 
 
