@@ -113,8 +113,10 @@ def test_what_is_not_installed_is_named_with_the_command(
     kb: Run, logs: Path, tmp_path: Path, module: str, arguments: tuple[str, ...], extra: bytes
 ) -> None:
     (tmp_path / f"{module}.py").write_text("raise ImportError\n")
-    run = kb("classify", logs, *arguments, env={"PYTHONPATH": str(tmp_path)})
+    output = ("--format", "jsonl", "-o", tmp_path / "out.jsonl")
+    run = kb("classify", logs, *arguments, *output, env={"PYTHONPATH": str(tmp_path)})
     assert (run.returncode, run.stdout) == (2, b"")
+    assert not (tmp_path / "out.jsonl").exists()
     assert b"pip install 'incident-kb" + extra in run.stderr
     assert b"Traceback" not in run.stderr
 
