@@ -6,6 +6,7 @@ nodes: `incident-kb[ray]`, and the files under the same paths.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -13,8 +14,13 @@ from typing import Any
 
 from kb.classify.result import Outcome, Unreadable
 from kb.classify.worker import Worker
-from kb.errors import MissingExtraError
+from kb.errors import KbError, MissingExtraError
 from kb.settings import Settings
+
+try:
+    import ray
+except ImportError as error:
+    raise MissingExtraError("--engine ray needs Ray", "ray") from error
 
 _WAITING = 4
 """So many units a core are handed out at a time."""
@@ -28,16 +34,14 @@ def classify_on_ray(units: Iterable[str], settings: Settings, jobs: int) -> Iter
     Uses the cluster of `RAY_ADDRESS`, else one that runs on this machine, else starts `jobs`
     workers here.
     """
-    ray = _ray()
-    started = _connect(ray, jobs)
+    _connect(jobs)
     try:
-        yield from _run(ray, deque(units), settings)
+        yield from _run(deque(units), settings)
     finally:
-        if started:
-            ray.shutdown()
+        ray.shutdown()
 
 
-def _run(ray: Any, queue: deque[str], settings: Settings) -> Iterator[Outcome]:
+def _run(queue: deque[str], settings: Settings) -> Iterator[Outcome]:
     task = ray.remote(max_retries=_TRIES, num_cpus=1)(_classify)
     window = _WAITING * max(1, int(ray.cluster_resources().get("CPU", 1)))
     running: dict[Any, str] = {}
@@ -46,10 +50,10 @@ def _run(ray: Any, queue: deque[str], settings: Settings) -> Iterator[Outcome]:
             unit = queue.popleft()
             running[task.remote(unit, settings)] = unit
         for done in ray.wait(list(running))[0]:
-            yield _outcome(ray, done, running.pop(done))
+            yield _outcome(done, running.pop(done))
 
 
-def _outcome(ray: Any, done: Any, unit: str) -> Outcome:
+def _outcome(done: Any, unit: str) -> Outcome:
     try:
         outcome: Outcome = ray.get(done)
     except ray.exceptions.RayError as error:
@@ -58,24 +62,19 @@ def _outcome(ray: Any, done: Any, unit: str) -> Outcome:
     return outcome
 
 
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingExtraError("--engine ray needs Ray", "ray") from error
-    return ray
-
-
-def _connect(ray: Any, jobs: int) -> bool:
-    """Whether it had to be done."""
-    if ray.is_initialized():
-        return False
-    quiet = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
+def _connect(jobs: int) -> None:
     try:
         ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
-    except ConnectionError:
-        ray.init(address="local", num_cpus=jobs, **quiet)
-    return True
+    except ConnectionError as error:
+        if os.environ.get("RAY_ADDRESS"):
+            raise KbError(f"the cluster of RAY_ADDRESS cannot be reached: {error}") from error
+        ray.init(
+            address="local",
+            num_cpus=jobs,
+            log_to_driver=False,
+            logging_level="ERROR",
+            include_dashboard=False,
+        )
 
 
 def _classify(unit: str, settings: Settings) -> Outcome:

@@ -11,25 +11,13 @@ from pathlib import Path
 
 import click
 
-from kb.classify import (
-    Journal,
-    Outcome,
-    Run,
-    Summary,
-    Unit,
-    classify_here,
-    encode,
-    find_units,
-    run,
-    write_whole,
-)
+from kb.classify import Journal, Outcome, Run, Summary, Unit, classify_here, find_units, run
 from kb.cli import incidents_option
+from kb.cli.results import Format, check_output, open_journal, write
 from kb.cli.terminal import progress, say
 from kb.diagnosis import Verdict
-from kb.errors import LogError, OutputError
-from kb.incident import Incident
+from kb.errors import LogError
 from kb.knowledge import prepare
-from kb.library import Library
 from kb.settings import Settings, load_settings
 
 
@@ -38,15 +26,6 @@ class Engine(StrEnum):
 
     LOCAL = "local"
     RAY = "ray"
-
-
-class Format(StrEnum):
-    """How results are written."""
-
-    TABLE = "table"
-    JSONL = "jsonl"
-    CSV = "csv"
-    HTML = "html"
 
 
 @click.command("classify")
@@ -110,7 +89,8 @@ def command(
 
     Exit code: 0 some unit matches, 1 all are unknown or healthy, 2 wrong use or nothing readable.
     """
-    _check_output(output, form, resume)
+    check_output(output, form, resume)
+    classify = _engine(engine)
     settings = load_settings(incidents)
     units = [found for found in find_units(_arguments(paths), unit) if not _is(found, output)]
     if not units:
@@ -118,25 +98,18 @@ def command(
     with progress("Building the index") as report:
         prepare(settings, report, say)
     with ExitStack() as stack:
-        journal = _journal(stack, output, form)
+        journal = open_journal(stack, output, form)
         report = stack.enter_context(progress("Classifying"))
         finished = run(
             units,
-            lambda left: _engine(engine)(left, settings, jobs or _cores()),
+            lambda left: classify(left, settings, jobs or _cores()),
             journal,
             report,
             say,
         )
-        _write(finished.summary, form, output, journal, settings)
+        write(finished.summary, form, output, journal, settings)
     _tell(finished, output, journal)
     raise click.exceptions.Exit(130 if finished.stopped else _exit_code(finished.summary))
-
-
-def _check_output(output: Path | None, form: Format, resume: bool) -> None:
-    if resume and (output is None or form is not Format.JSONL):
-        raise click.UsageError("--resume goes on with a file: --format jsonl -o FILE --resume")
-    if output and output.exists() and not resume:
-        raise OutputError(f"{output} exists; go on with it with --resume, or choose another name")
 
 
 def _arguments(paths: tuple[str, ...]) -> Iterator[str]:
@@ -162,51 +135,6 @@ def _engine(engine: Engine) -> Callable[[Iterable[str], Settings, int], Iterator
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _journal(stack: ExitStack, output: Path | None, form: Format) -> Journal | None:
-    if output is None or form is not Format.JSONL:
-        return None
-    return stack.enter_context(Journal(output))
-
-
-def _write(
-    summary: Summary,
-    form: Format,
-    output: Path | None,
-    journal: Journal | None,
-    settings: Settings,
-) -> None:
-    if journal:
-        journal.finish(summary.results)
-    elif output:
-        write_whole(output, _rendered(summary, form, settings))
-    elif form is Format.TABLE:
-        from kb.cli.terminal import show
-        from kb.views.classify import render
-
-        show(render(summary))
-    else:
-        click.echo(_rendered(summary, form, settings), nl=False)
-
-
-def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:
-    if form is Format.JSONL:
-        return encode(summary.results)
-    if form is Format.HTML:
-        from kb.views.page import to_html
-
-        return to_html(summary, _records(summary, settings))
-    from kb.views.classify import to_csv, to_text
-
-    return to_csv(summary) if form is Format.CSV else to_text(summary)
-
-
-def _records(summary: Summary, settings: Settings) -> dict[str, Incident]:
-    """The records of the incidents that were found."""
-    wanted = {name for name, _sure, _perhaps in summary.incidents}
-    files = Library(settings.incidents).files()
-    return {file.path.stem: file.read() for file in files if file.path.stem in wanted}
 
 
 def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:

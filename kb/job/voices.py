@@ -39,7 +39,8 @@ _NO_HOST = re.compile(r"^[^A-Za-z]|\.\d+$|^(?:INFO|DEBUG|WARN\w*|ERROR|CRITICAL|
 _MOST_OF_A_RANK, _MANY_LINES = 0.5, 10
 _MARKED = re.compile(r"\[rank(\d+)\]:")
 _LAUNCHER = re.compile(
-    r"torch/distributed/(?:run|launcher)|local_rank: \d+ \(pid|mpirun|mpiexec|\bsrun:|started worker"
+    r"torch/distributed/(?:run|launcher)|local_rank: \d+ \(pid|mpirun|mpiexec|\bsrun:"
+    r"|started worker"
 )
 _ONLY_RANK = re.compile(r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/)\d+", re.IGNORECASE)
 

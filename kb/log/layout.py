@@ -56,7 +56,7 @@ HOSTS = tuple(
     )
 )
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER, _LETTER = re.compile(r"\d+"), re.compile(r"(?<![A-Za-z])[a-z](?![A-Za-z])")
 _COMPRESSED = re.compile(r"\.(?:gz|zst)$", re.IGNORECASE)
 _NO_HOST = re.compile(
     r"(?:attempt|rank|task|proc|worker|job|run|epoch|step|log|gpu)[-_.]?\d?", re.IGNORECASE
@@ -91,7 +91,7 @@ def number_siblings(names: Sequence[str]) -> dict[str, int]:
     for name in names:
         bare = _COMPRESSED.sub("", name)
         for match in _NUMBER.finditer(bare):
-            shape = f"{bare[: match.start()]}#{bare[match.end() :]}"
+            shape = _LETTER.sub("*", f"{bare[: match.start()]}#{bare[match.end() :]}")
             groups.setdefault(shape, {})[name] = int(match[0])
     return {
         name: number

@@ -29,6 +29,8 @@ BLOCK_BYTES = 1 << 20
 _SNIFF_BYTES = 4096
 _KEPT_IN_MEMORY = 32 << 20
 _BINARY_SHARE = 0.10
+_ODD = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
+"""What text hardly has: all control characters but white space and escapes."""
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -270,8 +272,7 @@ def _encoding(head: bytes) -> str | None:
 
 
 def _looks_binary(head: bytes) -> bool:
-    odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in head)
-    return odd > _BINARY_SHARE * len(head)
+    return len(head) - len(head.translate(None, _ODD)) > _BINARY_SHARE * len(head)
 
 
 def _read_some(stream: Readable, size: int) -> bytes:

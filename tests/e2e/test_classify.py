@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +113,10 @@ def test_what_is_not_installed_is_named_with_the_command(
     kb: Run, logs: Path, tmp_path: Path, module: str, arguments: tuple[str, ...], extra: bytes
 ) -> None:
     (tmp_path / f"{module}.py").write_text("raise ImportError\n")
-    run = kb("classify", logs, *arguments, env={"PYTHONPATH": str(tmp_path)})
+    output = ("--format", "jsonl", "-o", tmp_path / "out.jsonl")
+    run = kb("classify", logs, *arguments, *output, env={"PYTHONPATH": str(tmp_path)})
     assert (run.returncode, run.stdout) == (2, b"")
+    assert not (tmp_path / "out.jsonl").exists()
     assert b"pip install 'incident-kb" + extra in run.stderr
     assert b"Traceback" not in run.stderr
 
@@ -257,13 +260,41 @@ def endless(built_cache: Path, logs: Path, tmp_path: Path) -> Iterator[tuple[Any
     process.kill()
 
 
-def test_ctrl_c_keeps_what_is_done(endless: tuple[Any, Path], kb: Run, logs: Path) -> None:
-    process, output = endless
-    while not output.exists() or output.read_bytes().count(b"\n") < 6:
+def wait_for_rows(process: subprocess.Popen[bytes], output: Path, count: int) -> None:
+    while not output.exists() or output.read_bytes().count(b"\n") < count:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.01)
+
+
+def test_ctrl_c_keeps_what_is_done(endless: tuple[Any, Path], kb: Run, logs: Path) -> None:
+    process, output = endless
+    wait_for_rows(process, output, 6)
     os.killpg(process.pid, signal.SIGINT)
     _output, said = process.communicate()
     assert process.returncode == 130
     assert said.decode().strip() == f"stopped; 6 results are kept; go on with: --resume -o {output}"
     assert output.read_bytes() == kb("classify", logs, "--format", "jsonl").stdout
+
+
+def workers_of(pid: int) -> list[int]:
+    children = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [
+        int(child)
+        for child in " ".join(children).split()
+        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+def test_a_unit_whose_reader_dies_is_unreadable(endless: tuple[Any, Path], tmp_path: Path) -> None:
+    process, output = endless
+    wait_for_rows(process, output, 6)
+    while process.poll() is None:
+        for worker in workers_of(process.pid):
+            os.kill(worker, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.2)
+    _output, said = process.communicate()
+    assert process.returncode == 0
+    assert f"cannot read {tmp_path / 'pipe'}: the process that read it died" in said.decode()
+    assert output.read_bytes().count(b"\n") == 6

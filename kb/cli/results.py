@@ -1,0 +1,83 @@
+"""Where the results of `kb classify` go."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+
+import click
+
+from kb.classify import Journal, Summary, encode, write_whole
+from kb.errors import OutputError
+from kb.incident import Incident
+from kb.library import Library
+from kb.settings import Settings
+
+
+class Format(StrEnum):
+    """How results are written."""
+
+    TABLE = "table"
+    JSONL = "jsonl"
+    CSV = "csv"
+    HTML = "html"
+
+
+def check_output(output: Path | None, form: Format, resume: bool) -> None:
+    """Nothing is overwritten.
+
+    Raises:
+        OutputError: the file exists.
+    """
+    if resume and (output is None or form is not Format.JSONL):
+        raise click.UsageError("--resume goes on with a file: --format jsonl -o FILE --resume")
+    if output and output.exists() and not resume:
+        raise OutputError(f"{output} exists; go on with it with --resume, or choose another name")
+
+
+def open_journal(stack: ExitStack, output: Path | None, form: Format) -> Journal | None:
+    """The file that rows are added to as they come, where there is one."""
+    if output is None or form is not Format.JSONL:
+        return None
+    return stack.enter_context(Journal(output))
+
+
+def write(
+    summary: Summary,
+    form: Format,
+    output: Path | None,
+    journal: Journal | None,
+    settings: Settings,
+) -> None:
+    """Write all results."""
+    if journal:
+        journal.finish(summary.results)
+    elif output:
+        write_whole(output, _rendered(summary, form, settings))
+    elif form is Format.TABLE:
+        from kb.cli.terminal import show
+        from kb.views.classify import render
+
+        show(render(summary))
+    else:
+        click.echo(_rendered(summary, form, settings), nl=False)
+
+
+def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:
+    if form is Format.JSONL:
+        return encode(summary.results)
+    if form is Format.HTML:
+        from kb.views.page import to_html
+
+        return to_html(summary, _records(summary, settings))
+    from kb.views.classify import to_csv, to_text
+
+    return to_csv(summary) if form is Format.CSV else to_text(summary)
+
+
+def _records(summary: Summary, settings: Settings) -> dict[str, Incident]:
+    """The records of the incidents that were found."""
+    wanted = {name for name, _sure, _perhaps in summary.incidents}
+    files = Library(settings.incidents).files()
+    return {file.path.stem: file.read() for file in files if file.path.stem in wanted}
