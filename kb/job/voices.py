@@ -25,9 +25,10 @@ _LEAST_OF_A_FILE, _MOST_OF_A_FILE = 80, 20_000
 _SAMPLE, _SMALL_SAMPLE = 600, 30
 
 _RESTART = re.compile(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
-_UNCAUGHT = re.compile(r".{0,60}?\[rank\d+\]: ?\S")
-_MOST_MARKED = 0.7
-"""Where more lines are marked so, the launcher marks them all."""
+_UNCAUGHT = re.compile(r".{0,60}?\[rank\d+\]:\s*\S")
+_NATIVE = re.compile(r"\.cpp:\d+\]")
+_FEW_MARKED = 3
+"""Where more everyday lines are marked so, the launcher marks them all."""
 _SPEAKING_PID = re.compile(
     r"\[(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+)\] |.{0,60}?\bpid[=:](?P<pid2>\d+)\b"
 )
@@ -188,8 +189,8 @@ def _name(host: str | None) -> str | None:
 
 
 def _remarks(heard: Sequence[Heard], calendar: Calendar, known: Identities) -> Iterator[Remark]:
-    marked = sum(_UNCAUGHT.match(one.line.text) is not None for one in heard)
-    marks = marked < _MOST_MARKED * len(heard)
+    everyday = (one for one in heard if one.stamp and not _NATIVE.search(one.line.text))
+    marks = sum(_UNCAUGHT.match(one.line.text) is not None for one in everyday) < _FEW_MARKED
     at: dict[int | None, float] = {}
     times: dict[int | None, str] = {}
     for one in heard:
