@@ -18,7 +18,8 @@ from kb.glossary import has_chinese, translate
 from kb.incident import Incident, Kind, Strength
 from kb.job import Analysis, Job, analyse
 from kb.knowledge import Knowledge
-from kb.log import Block, Log
+from kb.log import Log
+from kb.reading import Reading, read
 
 
 class Verdict(StrEnum):
@@ -106,21 +107,22 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
         LogError: the log cannot be read.
     """
     started = time.perf_counter()
-    analysis = analyse(log, knowledge.markers)
-    reading = _first_reading(log, knowledge, analysis)
+    reading = read(log, knowledge.signatures, knowledge.markers)
+    analysis = analyse(reading.files, reading.dumps)
+    opinion = _opinion(reading, knowledge, analysis)
     return Diagnosis(
-        verdict=_verdict(reading.matches, reading.notes, reading.calm),
-        matches=tuple(reading.matches[:top]),
-        notes=reading.notes,
-        question=_question(reading.matches),
+        verdict=_verdict(opinion.matches, opinion.notes, opinion.calm),
+        matches=tuple(opinion.matches[:top]),
+        notes=opinion.notes,
+        question=_question(opinion.matches),
         job=analysis.job if analysis else None,
-        evidence=reading.evidence,
+        evidence=opinion.evidence,
         notices=tuple(log.notices),
         elapsed_ms=(time.perf_counter() - started) * 1000,
     )
 
 
-class _Reading(msgspec.Struct, frozen=True):
+class _Opinion(msgspec.Struct, frozen=True):
     """What is known about some of the lines, or about all."""
 
     evidence: Evidence
@@ -133,23 +135,23 @@ class _Reading(msgspec.Struct, frozen=True):
         return bool(self.matches) and self.matches[0].confidence >= ANSWER_AT
 
 
-def _first_reading(log: Log, knowledge: Knowledge, analysis: Analysis | None) -> _Reading:
-    """Of a job, the lines of its culprits are read first. A paste in which they alone do not
-    suffice is read whole, as long as they are a part of the answer."""
+def _opinion(reading: Reading, knowledge: Knowledge, analysis: Analysis | None) -> _Opinion:
+    """Of a job, the lines of its culprits are asked first. A paste in which they alone do not
+    suffice is asked whole, as long as they are a part of the answer."""
     if analysis is None or not analysis.evidence:
-        return _read(log.blocks(), knowledge, analysis)
-    reading = _read(analysis.evidence, knowledge, analysis)
-    if reading.answers or not analysis.is_short:
-        return reading
-    whole = _read(log.blocks(), knowledge, analysis)
+        return _ask(reading.collector.evidence(), knowledge, analysis)
+    excerpt = collect(analysis.evidence, knowledge.signatures, knowledge.markers)
+    opinion = _ask(excerpt, knowledge, analysis)
+    if opinion.answers or not analysis.is_short:
+        return opinion
+    whole = _ask(reading.collector.evidence(), knowledge, analysis)
     places = {(block.source, n) for block in analysis.evidence for n in block.numbers}
     shared = any((w.line.file, w.line.number) in places for m in whole.matches[:1] for w in m.why)
-    return whole if whole.answers and shared else reading
+    return whole if whole.answers and shared else opinion
 
 
-def _read(blocks: Iterable[Block], knowledge: Knowledge, analysis: Analysis | None) -> _Reading:
+def _ask(evidence: Evidence, knowledge: Knowledge, analysis: Analysis | None) -> _Opinion:
     job = analysis.job if analysis else None
-    evidence = collect(blocks, knowledge.signatures, knowledge.markers)
     found = find(evidence, knowledge, job.finding if job else None)
     calm = (job is None or job.kind is None) and is_calm(found, evidence)
     if analysis and analysis.ended_well and not analysis.job.culprits:
@@ -161,7 +163,7 @@ def _read(blocks: Iterable[Block], knowledge: Knowledge, analysis: Analysis | No
         for item in found
         if item.kind is not Kind.INCIDENT and item.hits
     )
-    return _Reading(evidence, matches, notes, calm)
+    return _Opinion(evidence, matches, notes, calm)
 
 
 def find(evidence: Evidence, knowledge: Knowledge, finding: str | None = None) -> list[Found]:

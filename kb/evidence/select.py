@@ -7,7 +7,7 @@ one. Short input is read whole: in a few lines typed by a person every word coun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -58,6 +58,10 @@ _PERSON = re.compile(
 )
 
 
+Marks = Sequence[tuple[int, int]]
+"""What a scan of a block for markers found, in order of offset."""
+
+
 class EvidenceLine(msgspec.Struct, frozen=True):
     """One line of the user's log, with how often it or its like was printed."""
 
@@ -103,15 +107,17 @@ def collect(blocks: Iterable[Block], signatures: Scanner, markers: Scanner) -> E
     Raises:
         LogError: a source cannot be read.
     """
-    collector = _Collector(signatures, markers)
+    collector = Collector(signatures)
     for block in blocks:
-        collector.add(block)
+        collector.add(block, markers.scan(block.data))
     return collector.evidence()
 
 
-class _Collector:
-    def __init__(self, signatures: Scanner, markers: Scanner) -> None:
-        self._signatures, self._markers = signatures, markers
+class Collector:
+    """Keeps what matters of a log that is handed over block by block."""
+
+    def __init__(self, signatures: Scanner) -> None:
+        self._signatures = signatures
         self._folded: dict[str, EvidenceLine] = {}
         self._hits: dict[int, SignatureHit] = {}
         self._first_blocks: list[Block] = []
@@ -121,11 +127,12 @@ class _Collector:
         self._failure_seen = False
         self._total = 0
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block, marks: Marks) -> None:
+        """Take in a block and the markers that fired in it, each with the offset behind it."""
         if not self._short:
             self._folded_lines.clear()
         cursor = _Cursor(block)
-        marked = _marked_lines(cursor, self._markers.scan(block.data))
+        marked = _marked_lines(cursor, marks)
         for start in sorted(marked):
             self._add_marked(cursor, start, marked[start])
         for pattern, end in self._signatures.scan(block.data):
@@ -136,6 +143,7 @@ class _Collector:
         self._remember(block)
 
     def evidence(self) -> Evidence:
+        """What was kept; to be asked once, at the end."""
         sample = list(self._all_lines())
         tail = sample[-_TAIL:]
         if self._last_block is not None and not self._short:
@@ -270,7 +278,7 @@ class _Cursor:
         return self._block.number_of(self._place)
 
 
-def _marked_lines(cursor: _Cursor, found: list[tuple[int, int]]) -> dict[int, set[int]]:
+def _marked_lines(cursor: _Cursor, found: Marks) -> dict[int, set[int]]:
     """Offsets of the lines to look at with the markers that fired on them; `found` is in order of
     offset. Of a block that is full of trouble, what lies between is not even sorted by line."""
     last = _by_line(cursor, reversed(found), _LAST_LINES)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from index.signatures import Scanner
 from kb.evidence.select import SHORT_LINES
 from kb.job.cast import Cast, Voice
 from kb.job.excerpt import excerpt
@@ -16,13 +15,14 @@ from kb.job.exits import Exit, read_exits
 from kb.job.findings import Finding
 from kb.job.judge import judge
 from kb.job.kinds import Kind, Standing
-from kb.job.recorder import compare, read_dump
+from kb.job.lines import Line
+from kb.job.recorder import Dump, compare
 from kb.job.remark import Remark
 from kb.job.report import Cascade, Group, Job, Saying
 from kb.job.stragglers import find_straggler
 from kb.job.suspects import Judgement, Suspect, saying
 from kb.job.voices import Recording, listen
-from kb.log import Block, Log
+from kb.log import Block
 from kb.log.mask import mask
 
 _WORLD = re.compile(
@@ -43,19 +43,15 @@ class Analysis(msgspec.Struct, frozen=True):
     """So few lines that all were read, and that every word counts."""
 
 
-def analyse(log: Log, markers: Scanner) -> Analysis | None:
-    """Read the logs of one job; None where they are not from several ranks.
-
-    Raises:
-        LogError: a source cannot be read.
-    """
-    dumps = {source: dump for source in log.sources if (dump := read_dump(source))}
-    recording = listen(Log(source for source in log.sources if source not in dumps), markers)
+def analyse(files: Mapping[str, Sequence[Line]], dumps: Sequence[Dump] = ()) -> Analysis | None:
+    """Tell who failed first from lines of the logs of one job, by name of the file, and from its
+    recorded collectives; None where they are not from several ranks."""
+    recording = listen(files)
     exits = read_exits(recording)
     if not (dumps or _several(recording.remarks, exits)):
         return None
     *earlier, last = _attempts(recording)
-    recorded = compare(list(dumps.values()))
+    recorded = compare(dumps)
     cast = Cast(
         _of_attempt(recording.remarks, last),
         [one for one in exits if one.remark.attempt >= last],

@@ -8,17 +8,19 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 
 import msgspec
 
-from index.signatures import Scanner
 from kb.evidence.markers import Grade, grade_line
+from kb.evidence.select import Marks
 from kb.evidence.stacks import read_stack
-from kb.log import Block, Source
+from kb.log import Block
 from kb.log.clean import printable
 
 _LONGEST = 4_000
+_LINES_READ = 40_000
+_LEAST_OF_A_FILE, _MOST_OF_A_FILE = 80, 20_000
 _MOST_MARKED = 200
 """So many of the first and so many of the last marked lines of a file are kept."""
 _TRACEBACK = b"Traceback (most recent call last)"
@@ -32,9 +34,6 @@ ATTACHED = re.compile(
 )
 """The beginning of a line that belongs to the one before it, most often a part of a stack."""
 
-Marks = dict[int, set[int] | None]
-"""By offset of a line: the markers that fired on it; None for the exception that ends a stack."""
-
 
 class Line(msgspec.Struct, frozen=True, gc=False):
     """One line of one file, as printed, without what a terminal would interpret."""
@@ -45,37 +44,55 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     grade: Grade
 
 
-def read_lines(source: Source, markers: Scanner, budget: int) -> list[Line]:
-    """Read a source to its end and keep at most about `budget` of its lines, in order.
+def line_budget(files: int) -> int:
+    """So many lines of each file are kept, whatever their size."""
+    return min(max(_LINES_READ // max(files, 1), _LEAST_OF_A_FILE), _MOST_OF_A_FILE)
 
-    Raises:
-        LogError: the source cannot be read.
-    """
-    blocks = source.blocks()
-    first: list[Block] = []
-    while sum(block.line_count for block in first) <= budget:
-        block = next(blocks, None)
-        if block is None:
-            whole = (line for one in first for line in _lines(one, _starts(one), markers))
+
+class LineKeeper:
+    """Keeps at most about `budget` lines of a file that is handed over block by block."""
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._count = 0
+        self._whole: list[tuple[Block, Marks]] = []
+        """All blocks, as long as they hold no more lines than are kept."""
+        self._head: list[Line] = []
+        self._early: list[Line] = []
+        self._late: deque[Line] = deque(maxlen=_MOST_MARKED)
+        self._ends: deque[tuple[Block, Marks]] = deque(maxlen=2)
+
+    def add(self, block: Block, marks: Marks) -> None:
+        """Take in a block and the markers that fired in it, each with the offset behind it."""
+        self._count += block.line_count
+        if self._count <= self._budget:
+            self._whole.append((block, marks))
+            return
+        for earlier in self._whole:
+            self._add_sparse(*earlier)
+        self._whole.clear()
+        self._add_sparse(block, marks)
+
+    def lines(self) -> list[Line]:
+        """What was kept, in order."""
+        if self._count <= self._budget:
+            whole = (
+                ln for block, marks in self._whole for ln in _lines(block, _starts(block), marks)
+            )
             return [part for line in whole for part in _unglued(line)]
-        first.append(block)
-    return _sparse(first, blocks, markers, budget)
+        kept = [*self._head, *self._early, *self._late]
+        for block, marks in self._ends:
+            kept += _lines(block, islice(_starts_from_end(block), self._budget // 4), marks)
+        by_number = {line.number: line for line in kept}
+        return [part for number in sorted(by_number) for part in _unglued(by_number[number])]
 
-
-def _sparse(first: list[Block], rest: Iterator[Block], markers: Scanner, budget: int) -> list[Line]:
-    found = list(_lines(first[0], islice(_starts(first[0]), budget // 4), markers))
-    early: list[Line] = []
-    late: deque[Line] = deque(maxlen=_MOST_MARKED)
-    ends: deque[Block] = deque(maxlen=2)
-    for block in chain(first, rest):
-        for line in _lines(block, (), markers):
+    def _add_sparse(self, block: Block, marks: Marks) -> None:
+        if not self._ends:
+            self._head = list(_lines(block, islice(_starts(block), self._budget // 4), marks))
+        for line in _lines(block, (), marks):
             if line.grade >= Grade.FOLLOW_ON:
-                (early if len(early) < _MOST_MARKED else late).append(line)
-        ends.append(block)
-    for block in ends:
-        found += _lines(block, islice(_starts_from_end(block), budget // 4), markers)
-    by_number = {line.number: line for line in (*found, *early, *late)}
-    return [part for number in sorted(by_number) for part in _unglued(by_number[number])]
+                (self._early if len(self._early) < _MOST_MARKED else self._late).append(line)
+        self._ends.append((block, marks))
 
 
 def _unglued(line: Line) -> list[Line]:
@@ -88,31 +105,33 @@ def _unglued(line: Line) -> list[Line]:
     return [msgspec.structs.replace(line, text=text) for text in texts]
 
 
-def _lines(block: Block, wanted: Iterable[int], markers: Scanner) -> Iterator[Line]:
+def _lines(block: Block, wanted: Iterable[int], marks: Marks) -> Iterator[Line]:
     """The lines at the offsets that are wanted, and those that markers fired on."""
-    marks = _marks(block.data, markers)
+    fired = _by_line(block.data, marks)
     number, counted = block.first_line, 0
-    for start in sorted(marks.keys() | set(wanted)):
+    for start in sorted(fired.keys() | set(wanted)):
         number += block.data.count(b"\n", counted, start)
         counted = start
         text = _text(block.data, start)
-        fired = marks.get(start, set())
-        grade = Grade.FATAL if fired is None else grade_line(text, fired)
+        markers = fired.get(start, set())
+        grade = Grade.FATAL if markers is None else grade_line(text, markers)
         yield Line(block.source, number, text, grade)
 
 
-def _marks(data: bytes, markers: Scanner) -> Marks:
-    marks: Marks = {}
-    for number, end in markers.scan(data):
-        fired = marks.setdefault(data.rfind(b"\n", 0, max(end - 1, 0)) + 1, set())
-        if fired is not None:
-            fired.add(number)
-    for start in list(marks):
+def _by_line(data: bytes, marks: Marks) -> dict[int, set[int] | None]:
+    """By offset of a line: the markers that fired on it; None for the exception that ends a
+    stack."""
+    fired: dict[int, set[int] | None] = {}
+    for number, end in marks:
+        markers = fired.setdefault(data.rfind(b"\n", 0, max(end - 1, 0)) + 1, set())
+        if markers is not None:
+            markers.add(number)
+    for start in list(fired):
         if _TRACEBACK in data[start : start + _LONGEST].split(b"\n", 1)[0]:
             exception = read_stack(data, start).exception
             if exception is not None:
-                marks[exception] = None
-    return marks
+                fired[exception] = None
+    return fired
 
 
 def _text(data: bytes, start: int) -> str:

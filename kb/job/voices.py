@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from index.signatures import Scanner
 from kb.evidence.markers import Grade
 from kb.job.identity import Heard, Identities, identify, named_hosts
 from kb.job.kinds import classify
-from kb.job.lines import ATTACHED, Line, read_lines
+from kb.job.lines import ATTACHED, Line
 from kb.job.remark import Remark
-from kb.log import Log
 from kb.log.layout import Origin, number_siblings, origin_of
 from kb.log.prefixes import split_prefix
 from kb.log.speakers import Way, learn_way
 from kb.log.timestamps import Calendar, read_stamp
 
-_LINES_READ = 40_000
-_LEAST_OF_A_FILE, _MOST_OF_A_FILE = 80, 20_000
 _SAMPLE, _SMALL_SAMPLE = 600, 30
 
 _RESTART = re.compile(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
@@ -54,16 +50,9 @@ class Recording(msgspec.Struct, frozen=True):
     """Ranks by process id, where lines name both."""
 
 
-def listen(log: Log, markers: Scanner) -> Recording:
-    """Read a job's files once, each in its order.
-
-    Raises:
-        LogError: a source cannot be read.
-    """
-    share = _LINES_READ // max(len(log.sources), 1)
-    budget = min(max(share, _LEAST_OF_A_FILE), _MOST_OF_A_FILE)
-    names = [source.name or "" for source in log.sources]
-    lines = [read_lines(source, markers, budget) for source in log.sources]
+def listen(files: Mapping[str, Sequence[Line]]) -> Recording:
+    """Tell who says what in the lines of a job's files, by their names."""
+    names, lines = list(files), list(files.values())
     origins = list(
         named_hosts([(n, origin_of(n), said) for n, said in zip(names, lines, strict=True)])
     )

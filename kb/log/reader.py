@@ -6,10 +6,7 @@ import codecs
 import gzip
 import io
 import os
-import shutil
 import stat
-import tempfile
-import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -27,7 +24,6 @@ BLOCK_BYTES = 1 << 20
 """Lines are handed on in blocks of about this size; a longer line comes in pieces."""
 
 _SNIFF_BYTES = 4096
-_KEPT_IN_MEMORY = 32 << 20
 _BINARY_SHARE = 0.10
 _ODD = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
 """What text hardly has: all control characters but white space and escapes."""
@@ -160,8 +156,8 @@ class Log:
 
     @classmethod
     def from_stream(cls, stream: Readable) -> Log:
-        """A pipe. What it says is kept, on disk where it is much, so that it can be read again."""
-        return cls([Source(None, _Pipe(stream).open)])
+        """A pipe; it can be read once."""
+        return cls([Source(None, lambda: nullcontext(stream))])
 
     @classmethod
     def from_paths(cls, paths: Iterable[Path]) -> Log:
@@ -187,23 +183,6 @@ class Log:
             if source.binary
         ]
         return found
-
-
-class _Pipe:
-    """Bytes that come once and are read as often as needed."""
-
-    def __init__(self, stream: Readable) -> None:
-        self._stream = stream
-        self._kept = tempfile.SpooledTemporaryFile(_KEPT_IN_MEMORY)  # noqa: SIM115  closed below
-        weakref.finalize(self, self._kept.close)
-        self._complete = False
-
-    def open(self) -> AbstractContextManager[Readable]:
-        if not self._complete:
-            shutil.copyfileobj(cast("IO[bytes]", self._stream), self._kept, BLOCK_BYTES)
-            self._complete = True
-        self._kept.seek(0)
-        return nullcontext(cast("Readable", self._kept))
 
 
 def _sources(path: Path) -> Iterator[Source]:
