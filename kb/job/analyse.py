@@ -77,9 +77,9 @@ def analyse(files: Mapping[str, Sequence[Line]], dumps: Sequence[Dump] = ()) -> 
 
 
 def _several(remarks: Iterable[Remark], exits: Iterable[Exit]) -> bool:
-    speakers = {(remark.rank, remark.host) for remark in remarks}
-    told = {one.rank for one in exits if one.rank}
-    return len(speakers) > 1 or bool(told)
+    ranks = {remark.rank for remark in remarks} | {one.rank for one in exits}
+    hosts = {remark.host for remark in remarks}
+    return len(ranks - {None}) > 1 or len(hosts - {None}) > 1 or any(one.rank for one in exits)
 
 
 def _attempts(recording: Recording) -> list[int]:
