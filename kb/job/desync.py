@@ -33,11 +33,13 @@ def mismatched(cast: Cast) -> Judgement | None:
 _STATED = tuple(
     re.compile(pattern)
     for pattern in (
-        # torch with TORCH_DISTRIBUTED_DEBUG=DETAIL: the operation, then its shape
+        # torch with TORCH_DISTRIBUTED_DEBUG=DETAIL: the operation, its shape, its type
         r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(SequenceNumber=\d+,"
         r" OpType=(?P<what>\w+)",
         r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(.*?"
         r"TensorShape=(?P<what>\[[^\]]*\])",
+        r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(.*?"
+        r"TensorDtypes=(?P<what>\w+)",
         # DistributedDataParallel
         r"[Rr]ank (?P<rank>\d+) has (?:inconsistent )?(?P<what>\d+) params",
     )

@@ -93,6 +93,7 @@ ROWS = (
         r"\bENOSPC\b|\bEDQUOT\b|\bErrno (?:28|122|30|5)\b|stale (?:nfs )?file handle",
         # torch.save on a full disk
         r"file write failed|unexpected pos \d+ vs|iostream error|StreamWriter failed writing",
+        r"\d requested and \d+ written",
     ),
     _row(
         _C,
@@ -136,7 +137,7 @@ ROWS = (
         r"rendezvous\w*timeout|timed out (?:after \d+ seconds )?waiting for clients|clients joined",
         r"client socket has timed out|timed out initializing process group|store based barrier",
         r"waitForInput: (?:poll|socket)",
-        r"failed to connect to|failed to recv|DistStoreError|wait timeout after",
+        r"failed to connect to|failed to recv|DistStoreError|: wait timeout\b|wait timeout after",
     ),
     _row(
         _W,

@@ -33,10 +33,15 @@ _PARTS = (2, 4, 8)
 _LEAST_SAMPLES = 5
 _SLOWER = 1.8
 _LESS_WAIT = 0.7
+_HARDLY = 0.4
+"""Of what any other rank waits."""
 _NOTHING = 0.01
 """Of the longest time printed; less counts as this much."""
 _LEAST_PART = 0.2
 """What is slow must make up this part of the longest time printed."""
+
+
+_Samples = dict[str, list[tuple[float, Remark]]]
 
 
 class Straggler(msgspec.Struct, frozen=True):
@@ -71,10 +76,24 @@ def _slowest(cast: Cast, part: int) -> Straggler | None:
         for name in names
     }
     found = [one for name in sorted(names) if (one := _slow(name, medians, samples))]
+    found = found or [one for n in sorted(names) if (one := _never_waits(n, medians[n], samples))]
     return max(found, key=lambda one: one.ratio, default=None)
 
 
-def _samples(voice: Voice, part: int) -> dict[str, list[tuple[float, Remark]]]:
+def _never_waits(
+    name: str, medians: Mapping[int, float], samples: Mapping[int, _Samples]
+) -> Straggler | None:
+    """Where only waiting is printed: the rank that hardly waits, while all others do."""
+    rank, least = min(medians.items(), key=lambda pair: pair[1])
+    others = _others(medians, rank)
+    if not _WAIT.search(name) or len(others) < 2 or least > _HARDLY * min(others):
+        return None
+    values = sorted(samples[rank][name], key=lambda pair: pair[0])
+    ratio = median(others) / max(least, _NOTHING * median(others))
+    return Straggler(rank, "anything but waiting", ratio, values[len(values) // 2][1])
+
+
+def _samples(voice: Voice, part: int) -> _Samples:
     """By field: its values in the last part of the run, without the first, which warms up."""
     fields: dict[str, list[tuple[float, Remark]]] = defaultdict(list)
     for remark in voice.ordinary:
@@ -94,7 +113,7 @@ def _fields(text: str) -> Iterator[tuple[str, float]]:
 def _slow(
     name: str,
     medians: Mapping[str, Mapping[int, float]],
-    samples: Mapping[int, dict[str, list[tuple[float, Remark]]]],
+    samples: Mapping[int, _Samples],
 ) -> Straggler | None:
     if _WAIT.search(name) or _TOTAL.search(name):
         return None

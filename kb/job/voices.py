@@ -21,7 +21,7 @@ from kb.log.timestamps import Calendar, read_stamp
 _SAMPLE, _SMALL_SAMPLE = 600, 30
 
 _RESTART = re.compile(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
-_UNCAUGHT = re.compile(r".{0,60}?\[rank\d+\]:\s*\S")
+_UNCAUGHT = re.compile(r".{0,60}?\[rank\d+\]:\s*(?!\[[IWEF]\d{4} )\S")
 _NATIVE = re.compile(r"\.cpp:\d+\]")
 _FEW_MARKED = 3
 """Where more everyday lines are marked so, the launcher marks them all."""
