@@ -91,6 +91,12 @@ ONE_LINE = tuple(
 """One report a line."""
 
 
+_ABOUT_AN_END = re.compile(
+    r"exit|abort|signal|kill|segfault|srun:|ray::|return|status|\bline \d", re.IGNORECASE
+)
+"""All rows hold one of these words: most lines need no closer look."""
+
+
 class _Block(msgspec.Struct, frozen=True):
     """A report over several lines: one opens it, one closes it; both tell parts."""
 
@@ -173,6 +179,8 @@ def _reports(remarks: Iterable[Remark]) -> Iterator[Exit]:
 
 
 def _one_line(remark: Remark) -> Iterator[Exit]:
+    if not _ABOUT_AN_END.search(remark.text):
+        return
     for pattern in ONE_LINE:
         match = pattern.search(remark.text)
         if match is not None:

@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 
 import msgspec
 
-from kb.evidence.markers import Grade, grade_line
+from kb.evidence.markers import MARKERS, Grade, grade_line
 from kb.evidence.select import Marks
 from kb.evidence.stacks import read_stack
 from kb.log import Block
@@ -23,6 +23,9 @@ _LINES_READ = 40_000
 _LEAST_OF_A_FILE, _MOST_OF_A_FILE = 80, 20_000
 _MOST_MARKED = 200
 """So many of the first and so many of the last marked lines of a file are kept."""
+_MOST_FATAL = 20
+"""Of each block between, the last lines that name a failure."""
+_FATAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.grade is Grade.FATAL)
 _TRACEBACK = b"Traceback (most recent call last)"
 
 _TAG = re.compile(r"(?:\[\d+,\d+\]|\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})<std(?:out|err|diag)>:")
@@ -82,17 +85,26 @@ class LineKeeper:
             return [part for line in whole for part in _unglued(line)]
         kept = [*self._head, *self._early, *self._late]
         for block, marks in self._ends:
-            kept += _lines(block, islice(_starts_from_end(block), self._budget // 4), marks)
-        by_number = {line.number: line for line in kept}
+            kept += _lines(block, islice(_starts_from_end(block), self._budget // 4), ())
+            kept += _complaints(block, marks[-2 * _MOST_MARKED :])
+        by_number: dict[int, Line] = {}
+        for line in sorted(kept, key=lambda line: line.grade):
+            by_number[line.number] = line
         return [part for number in sorted(by_number) for part in _unglued(by_number[number])]
 
     def _add_sparse(self, block: Block, marks: Marks) -> None:
         if not self._ends:
             self._head = list(_lines(block, islice(_starts(block), self._budget // 4), marks))
-        for line in _lines(block, (), marks):
-            if line.grade >= Grade.FOLLOW_ON:
-                (self._early if len(self._early) < _MOST_MARKED else self._late).append(line)
+        if len(self._early) < _MOST_MARKED:
+            self._early += _complaints(block, marks[: 2 * _MOST_MARKED])
+        else:
+            fatal = [mark for mark in marks if mark[0] in _FATAL]
+            self._late += _complaints(block, fatal[-_MOST_FATAL:])
         self._ends.append((block, marks))
+
+
+def _complaints(block: Block, marks: Marks) -> Iterator[Line]:
+    return (line for line in _lines(block, (), marks) if line.grade >= Grade.FOLLOW_ON)
 
 
 def _unglued(line: Line) -> list[Line]:
@@ -108,14 +120,26 @@ def _unglued(line: Line) -> list[Line]:
 def _lines(block: Block, wanted: Iterable[int], marks: Marks) -> Iterator[Line]:
     """The lines at the offsets that are wanted, and those that markers fired on."""
     fired = _by_line(block.data, marks)
-    number, counted = block.first_line, 0
-    for start in sorted(fired.keys() | set(wanted)):
+    starts = sorted(fired.keys() | set(wanted))
+    if not starts:
+        return
+    number, counted = _number_at(block, starts[0]), starts[0]
+    for start in starts:
         number += block.data.count(b"\n", counted, start)
         counted = start
         text = _text(block.data, start)
         markers = fired.get(start, set())
         grade = Grade.FATAL if markers is None else grade_line(text, markers)
         yield Line(block.source, number, text, grade)
+
+
+def _number_at(block: Block, start: int) -> int:
+    """The number of the line at an offset, counted from the nearer end of the block."""
+    data = block.data
+    if start < len(data) // 2:
+        return block.first_line + data.count(b"\n", 0, start)
+    whole = block.line_count - (not data.endswith(b"\n"))
+    return block.first_line + whole - data.count(b"\n", start)
 
 
 def _by_line(data: bytes, marks: Marks) -> dict[int, set[int] | None]:
