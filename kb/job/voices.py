@@ -99,6 +99,9 @@ def _only_rank(
     """The rank of a file in which no other speaks, though its name does not tell."""
     own = [line for line in lines if not ATTACHED.match(line.text)]
     said = [rank for line in own if way and (rank := way.rank(line.text)) is not None]
+    prefixed = {split_prefix(line.text).rank for line in own} - {None}
+    if len(prefixed) > 1:
+        return None
     if len(set(said)) == 1 and len(said) > max(_MOST_OF_A_RANK * len(own), _MANY_LINES):
         return said[0]
     marked = {int(m[1]) for line in lines if (m := _MARKED.match(line.text))}
@@ -114,7 +117,7 @@ def _of_one_rank(lines: Iterable[Line], origin: Origin, way: Way | None) -> Iter
     """The file of one rank. Where its name tells another rank than its lines, they are right."""
     split = [(line, split_prefix(line.text)) for line in lines]
     named = Counter(spoken.rank for _line, spoken in split if spoken.rank is not None)
-    if not named and way is not None:
+    if not named and way is not None and origin.rank is None:
         named = Counter(rank for line, _ in split if (rank := way.rank(line.text)) is not None)
     rank = next(iter(named)) if len(named) == 1 else origin.rank
     maybe_local = rank is None

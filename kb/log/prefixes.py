@@ -32,7 +32,7 @@ def _row(name: str, pattern: str) -> Prefix:
 
 PREFIXES = (
     _row("torch rank", r"\[rank\s?(?P<rank>\d+)\]:? ?"),
-    _row("torchrun tee", r"\[[\w.-]*?(?P<rank>\d+)\]:"),
+    _row("torchrun tee", r"\[[\w.-]*?(?P<rank>\d+)\]: ?"),
     _row("open mpi tag", r"\[\d+,(?P<rank>\d+)\]<std(?:out|err|diag)>: ?"),
     _row("hydra, srun -l", r"(?P<rank>\d{1,6}): (?![\w.-]+(?:@[\w.-]+)?: <)"),
     _row("bracketed rank", r"\[?(?:[Rr]ank|RANK)[ :=_-]?(?P<rank>\d+)\]?:? "),

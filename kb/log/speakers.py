@@ -21,8 +21,8 @@ WAYS = tuple(
     for pattern in (
         r"\b(?:global[_ ]?)?rank['\"]?[ :=_#-]{0,2}\[?" + _RANK + r"\b",
         r"\[" + _RANK + r"/\d{1,5}\]",
-        r"(?<![a-z])(?:worker|proc|process|task|replica|trainer|actor|mpi|pe|dp|gpu|domain)"
-        r"[ :=_#.-]?\[?" + _RANK + r"\b",
+        r"(?<![a-z])(?:worker|proc|process|task|replica|trainer)[ :=_#.-]?\[?" + _RANK + r"\b",
+        r"(?<![a-z])(?:actor|mpi|pe|dp|gpu|domain)[ :=_#.-]?\[?" + _RANK + r"\b",
         r"(?<![a-z0-9_-])[rpwg]" + _RANK + r"\b(?! \d\d:)",
         r"(?:^|\s)[a-z]\w*\[(?P<rank>\d{1,3})\]",
         r"(?:^|\s)[a-z][\w-]*[.@:#]" + _RANK + r" ?[|:>\]]",
@@ -36,10 +36,14 @@ WAYS = tuple(
 )
 """Tried in this order; of equals the first wins."""
 
+_UNMISTAKABLE = WAYS[:3]
+"""These count even where a file holds only one number: `gpu 0` stands in the logs of all ranks."""
+
 _SPELLED = re.compile(r"\brank['\"]?[=:] ?['\"]?" + _RANK + r"\b", re.IGNORECASE)
 _ANYWHERE = 400
 """Where a logger names its fields, the rank may be the last of them."""
 _MOST_SHARE = 0.6
+_SEPARATOR = re.compile(r"^ ?[\])>|:.]* ?")
 _SLACK = 6
 """Names stand at about the same place of each line."""
 _LEAST_SHARE = 0.2
@@ -63,7 +67,7 @@ class Way(msgspec.Struct, frozen=True):
         match = self.match(line)
         if match is None or line[: match.start()].strip("[(<"):
             return line
-        return line[match.end() :].lstrip("])>|:. ")
+        return _SEPARATOR.sub("", line[match.end() :], count=1)
 
     def rank(self, line: str) -> int | None:
         """The rank that a line names where the lines of this file do."""
@@ -83,6 +87,8 @@ def learn_way(lines: Sequence[str]) -> Way | None:
         matches = [match for line in lines if (match := way.match(line))]
         ranks = [int(match["rank"]) for match in matches]
         fit = (len(set(ranks)) > 1, len(ranks))
+        if not fit[0] and pattern not in _UNMISTAKABLE:
+            continue
         if ranks and fit[1] > _LEAST_SHARE * len(lines) and fit > best_fit and _alternate(ranks):
             ends = sorted(match.end() for match in matches)
             best = Way(pattern, ends[len(ends) * 9 // 10] + _SLACK, several=fit[0])
