@@ -18,7 +18,7 @@ from kb.glossary import has_chinese, translate
 from kb.incident import Incident, Kind, Strength
 from kb.job import Analysis, Job, analyse
 from kb.knowledge import Knowledge
-from kb.log import Log
+from kb.log import Block, Log
 from kb.reading import Reading, read
 
 
@@ -98,6 +98,7 @@ _PASSAGE_CHARACTERS = 900
 _WHY_LINES = 4
 _TELLING_WORDS = 1.2
 _CLOSE = 0.5
+_BELOW_THE_BAR = ANSWER_AT - 0.01
 
 
 def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnosis:
@@ -142,17 +143,39 @@ def _opinion(reading: Reading, knowledge: Knowledge, analysis: Analysis | None) 
         return _ask(reading.collector.evidence(), knowledge, analysis)
     excerpt = collect(analysis.evidence, knowledge.signatures, knowledge.markers)
     opinion = _ask(excerpt, knowledge, analysis)
-    if opinion.answers or not analysis.is_short:
+    if opinion.answers:
         return opinion
-    whole = _ask(reading.collector.evidence(), knowledge, analysis)
-    places = {(block.source, n) for block in analysis.evidence for n in block.numbers}
-    shared = any((w.line.file, w.line.number) in places for m in whole.matches[:1] for w in m.why)
-    return whole if whole.answers and shared else opinion
+    if analysis.is_short:
+        whole = _ask(reading.collector.evidence(), knowledge, analysis)
+        places = {(block.source, n) for block in analysis.evidence for n in block.numbers}
+        whys = [why.line for match in whole.matches[:1] for why in match.why]
+        if whole.answers and any((line.file, line.number) in places for line in whys):
+            return whole
+    return msgspec.structs.replace(opinion, matches=_merged(opinion.matches, analysis, knowledge))
+
+
+def _merged(matches: list[Match], analysis: Analysis, knowledge: Knowledge) -> list[Match]:
+    """Add what is known about such a failure in general, below the bar: the lines do not say it."""
+    job = analysis.job
+    first = job.culprits[0] if job.culprits else None
+    if first is None or job.finding is None:
+        return matches
+    said = Block(first.file, first.line or 1, 1, job.finding.encode())
+    general = _ask(collect([said], knowledge.signatures, knowledge.markers), knowledge, None)
+    best = {match.incident.id: match for match in matches}
+    for match in general.matches:
+        known = best.get(match.incident.id)
+        confidence = round(min(match.confidence, _BELOW_THE_BAR), 4)
+        if known is None or known.confidence < confidence:
+            line = msgspec.structs.replace(match.why[0].line, text=first.text or job.finding)
+            why = known.why if known else (Why(line, By.MEANING),)
+            best[match.incident.id] = Match(match.incident, confidence, why)
+    return sorted(best.values(), key=lambda match: (-match.confidence, match.incident.id))
 
 
 def _ask(evidence: Evidence, knowledge: Knowledge, analysis: Analysis | None) -> _Opinion:
     job = analysis.job if analysis else None
-    found = find(evidence, knowledge, job.finding if job else None)
+    found = find(evidence, knowledge)
     calm = (job is None or job.kind is None) and is_calm(found, evidence)
     if analysis and analysis.ended_well and not analysis.job.culprits:
         calm, found = True, [item for item in found if item.kind is Kind.HARMLESS]
@@ -166,23 +189,22 @@ def _ask(evidence: Evidence, knowledge: Knowledge, analysis: Analysis | None) ->
     return _Opinion(evidence, matches, notes, calm)
 
 
-def find(evidence: Evidence, knowledge: Knowledge, finding: str | None = None) -> list[Found]:
-    """All records that anything speaks for, unordered. `finding` is what no line says by itself."""
+def find(evidence: Evidence, knowledge: Knowledge) -> list[Found]:
+    """All records that anything speaks for, unordered."""
     if not evidence.lines:
         return []
     return [
         Found(candidate, from_payload(candidate.payload), evidence, knowledge)
-        for candidate in knowledge.search(to_query(evidence, finding))
+        for candidate in knowledge.search(to_query(evidence))
     ]
 
 
-def to_query(evidence: Evidence, finding: str | None = None) -> Query:
+def to_query(evidence: Evidence) -> Query:
     """What the index is asked: telling lines for the words, the gist of them for the meaning."""
     lines = [_searchable(line) for line in evidence.lines[:_QUERY_LINES]]
-    added = [finding] if finding else []
     return Query(
-        lines=(*lines, *added, fact_words(evidence.facts)),
-        passages=tuple(dict.fromkeys([*added, *_passages(evidence)]))[:_QUERY_PASSAGES],
+        lines=(*lines, fact_words(evidence.facts)),
+        passages=tuple(dict.fromkeys(_passages(evidence)))[:_QUERY_PASSAGES],
         tags=frozenset(evidence.facts.systems),
         patterns=frozenset(hit.pattern for hit in evidence.hits),
     )

@@ -151,12 +151,15 @@ def _bystanders(cast: Cast, judgement: Judgement) -> Iterator[tuple[Voice, Remar
 
 def _cascade(cast: Cast, judgement: Judgement) -> Cascade | None:
     """The complaints that follow from the first failure, and the commonest of them."""
-    fallen = [said for _voice, said in _bystanders(cast, judgement) if said.row]
+    bystanders = list(_bystanders(cast, judgement))
+    fallen = [said for _voice, said in bystanders if said.row]
     if not fallen:
         return None
     common, _count = Counter(mask(said.spoken) for said in fallen).most_common(1)[0]
     example = next(said for said in fallen if mask(said.spoken) == common)
-    return Cascade(len(fallen), example.spoken.strip())
+    ended = {one.rank for one in cast.exits if one.code}
+    count = sum(bool(said.row) or voice.rank in ended for voice, said in bystanders)
+    return Cascade(count, example.spoken.strip())
 
 
 def _others(cast: Cast, judgement: Judgement) -> tuple[Group, ...]:

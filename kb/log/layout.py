@@ -85,6 +85,11 @@ def origin_of(path: str) -> Origin:
     )
 
 
+def is_system_log(path: str) -> bool:
+    """Whether a file is what a machine said, not a program: its everyday lines tell nothing."""
+    return _SYSTEM.search(path) is not None
+
+
 def number_siblings(names: Sequence[str]) -> dict[str, int]:
     """Files whose names differ in one small number alone: it is the rank, where nothing else is."""
     groups: dict[str, dict[str, int]] = {}
