@@ -172,7 +172,7 @@ ROWS = (
     _row(
         Standing.SAID,
         Kind.EXCEPTION,
-        r"RayTaskError|WorkerCrashedError|a worker died or was killed",
+        r"RayTaskError|WorkerCrashedError|a worker died or was killed|terminate called",
     ),
     # By itself
     _row(
@@ -188,7 +188,7 @@ ROWS = (
         Kind.EXCEPTION,
         r"^\s*(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Failure|Exit|Interrupt|Warning)\b"
         r"(?::|$|\()",
-        r"terminate called|\bwhat\(\):|\bassert(?:ion)?\b.{0,120}\bfailed|\bpanic\b",
+        r"\bwhat\(\):|\bassert(?:ion)?\b.{0,120}\bfailed|\bpanic\b",
         r"ModuleNotFound|command not found|No such file|\berror while loading shared libraries",
     ),
 )

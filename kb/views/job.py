@@ -17,7 +17,7 @@ _MOST_CULPRITS = 4
 _MOST_GROUPS = 4
 _LONGEST = 300
 _LONGEST_GROUP = 120
-_LONGEST_MOMENT = 90
+_MOMENT_WIDTH, _CLOCK_WIDTH = 60, 12
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d(?:[.,]\d{1,3})?")
 
 
@@ -86,17 +86,17 @@ def _others(job: Job) -> Iterator[RenderableType]:
 
 
 def _timeline(moments: Iterable[Saying]) -> RenderableType:
-    table = Table.grid(padding=(0, 1))
-    table.add_column(no_wrap=True, min_width=len("  00:00:00,000"))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="ellipsis", no_wrap=True)
+    rows = []
     for one in moments:
         name = "" if one.rank is None and one.host is None else who(one)
         clock = _CLOCK.search(one.time or "")
         text = (one.text or "").replace(one.time or "", "").strip()
-        table.add_row(
-            f"  {clock[0] if clock else one.time}", Text(name, "bold"), text[:_LONGEST_MOMENT]
-        )
+        rows.append((clock[0] if clock else one.time or "", name, text))
+    names = max(len(name) for _time, name, _text in rows)
+    table = Table.grid(padding=(0, 1))
+    for time, name, text in rows:
+        cut = text[: _MOMENT_WIDTH - names]
+        table.add_row(f"  {time[:_CLOCK_WIDTH]}", Text(name, "bold"), Text(cut, no_wrap=True))
     return table
 
 
