@@ -1,4 +1,4 @@
-"""`python -m benchmarks.scan`: `kb classify` beside `grep` and `wc`, on one machine in one run.
+"""`python -m benchmarks.scan`: `kb classify` beside `grep` and `wc`, and one job of many ranks.
 
 Machines are shared and noisy: read the ratios. A core each: `--jobs 1`, except where it is said.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 RUNS = 3
 BIG = 2_000_000_000
 FILES = 10_000
+RANKS = 1_000
 CALM = (
     "2026-11-21 03:{m:02d}:{s:02d} INFO rank {rank} step {step} loss 2.31 lr 1e-4 tokens/s 41000\n"
 )
@@ -63,7 +64,22 @@ def main() -> None:
         print(f"kb classify of one line, which is start and end: {start:.2f} s")
         for title, every in (("ordinary", 0), ("1 % warnings", 100), ("10 % warnings", 10)):
             _big(folder / "big.log", title, every, start)
+            (folder / "big.log").unlink()
         _many(folder / "many")
+        _job(folder / "job")
+
+
+def _job(folder: Path) -> None:
+    """One job: one rank fails by itself, all others lose it."""
+    folder.mkdir()
+    calm = "".join(_line(n, 0) for n in range(BIG // RANKS // len(_line(0, 0))))
+    for rank in range(RANKS):
+        error = FAILURES[-1] if rank == RANKS // 2 else "RuntimeError: Connection closed by peer"
+        stack = f"Traceback (most recent call last):\n{error}\n"
+        _written(folder / f"rank_{rank:04d}.log", calm + stack.format(n=rank))
+    seconds, memory = _best([*_kb(), "ask", "-f", folder])
+    print(f"\none job of {RANKS} ranks, {BIG / 1e9:.0f} GB in all")
+    print(f"kb ask -f DIR                        {seconds:8.1f} s, memory {memory / 1e6:.0f} MB")
 
 
 def _big(path: Path, title: str, every: int, start: float) -> None:
