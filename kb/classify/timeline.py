@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -12,8 +11,8 @@ import msgspec
 
 from kb.classify.result import Result
 from kb.diagnosis import Verdict
+from kb.log.timestamps import read_stamp
 
-_TIME = re.compile(r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ,_](\d\d):(\d\d):(\d\d)")
 _MOST_SLOTS = 60
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _SECONDS = (1, 5, 15, 30)
@@ -63,11 +62,11 @@ def find_timeline(results: Iterable[Result]) -> Timeline | None:
 
 
 def _printed(result: Result) -> datetime | None:
-    match = _TIME.search(result.place.text) if result.place else None
-    try:
-        return datetime(*map(int, match.groups())) if match else None  # type: ignore[arg-type]
-    except ValueError:
+    stamp = read_stamp(result.place.text) if result.place else None
+    if stamp is None or not (stamp.has_year and stamp.has_date):
         return None
+    moment = stamp.moment.astimezone() if stamp.has_zone else stamp.moment
+    return moment.replace(tzinfo=None, microsecond=0)
 
 
 def _written(result: Result) -> datetime | None:
