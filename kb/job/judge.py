@@ -121,7 +121,8 @@ def _suspect(cast: Cast, voice: Voice) -> Suspect:
 def _speechless(cast: Cast, failure: Remark) -> int | None:
     """Whose a failure may be that names nobody: the rank that spoke before it and never again, or
     else the one rank of that host that ended with words of its own."""
-    if failure.near is not None and cast.ranks[failure.near].last_file == failure.file:
+    near = cast.ranks.get(failure.near) if failure.near is not None else None
+    if near is not None and near.last_file == failure.file:
         return failure.near
     there = [
         voice for voice in cast.ranks.values() if failure.host is None or voice.host == failure.host
