@@ -21,7 +21,7 @@ from kb.job.remark import Remark
 from kb.job.report import Cascade, Group, Job, Saying
 from kb.job.stragglers import find_straggler
 from kb.job.suspects import Judgement, Suspect, saying
-from kb.job.voices import Recording, listen
+from kb.job.voices import Recording, listen, may_be_several
 from kb.log import Block
 from kb.log.mask import mask
 
@@ -46,6 +46,8 @@ class Analysis(msgspec.Struct, frozen=True):
 def analyse(files: Mapping[str, Sequence[Line]], dumps: Sequence[Dump] = ()) -> Analysis | None:
     """Tell who failed first from lines of the logs of one job, by name of the file, and from its
     recorded collectives; None where they are not from several ranks."""
+    if len(files) == 1 and not dumps and not may_be_several(*files.values()):
+        return None
     recording = listen(files)
     exits = read_exits(recording)
     if not (dumps or _several(recording.remarks, exits)):
@@ -113,11 +115,8 @@ def _ended_well(cast: Cast) -> bool:
 
 
 def _world_size(cast: Cast, recording: Recording) -> int | None:
-    stated = [
-        int(next(filter(None, match.groups())))
-        for remark in recording.remarks
-        if (match := _WORLD.search(remark.text))
-    ]
+    text = "\n".join(remark.text for remark in recording.remarks)
+    stated = [int(next(filter(None, match.groups()))) for match in _WORLD.finditer(text)]
     return max([*stated, max(cast.known_ranks, default=-1) + 1]) or None
 
 

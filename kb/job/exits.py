@@ -92,9 +92,11 @@ ONE_LINE = tuple(
 
 
 _ABOUT_AN_END = re.compile(
-    r"exit|abort|signal|kill|segfault|srun:|ray::|return|status|\bline \d", re.IGNORECASE
+    r"exit|abort|signal|kill|segfault|srun:|ray::|return|status|\bline \d|process name|^node:|^=|"
+    r"actordied|^\s+(?:time|host|rank)\s*:",
+    re.IGNORECASE,
 )
-"""All rows hold one of these words: most lines need no closer look."""
+"""All reports begin with one of these: most lines need no closer look."""
 
 
 class _Block(msgspec.Struct, frozen=True):
@@ -163,6 +165,8 @@ def _reports(remarks: Iterable[Remark]) -> Iterator[Exit]:
     table: dict[str, Remark] = {}
     opened: dict[_Block, tuple[Remark, dict[str, str | None]]] = {}
     for remark in remarks:
+        if not (opened or table or _ABOUT_AN_END.search(remark.text)):
+            continue
         yield from _one_line(remark)
         for block in BLOCKS:
             if match := block.opens.search(remark.text):
@@ -179,8 +183,6 @@ def _reports(remarks: Iterable[Remark]) -> Iterator[Exit]:
 
 
 def _one_line(remark: Remark) -> Iterator[Exit]:
-    if not _ABOUT_AN_END.search(remark.text):
-        return
     for pattern in ONE_LINE:
         match = pattern.search(remark.text)
         if match is not None:

@@ -31,7 +31,8 @@ _HOST_LIKE = re.compile(
     r"(?<![\w-])(?:node|host|gpu|nid|cn|dgx|hgx|compute|worker-node|ip)-?[a-z]{0,2}\d+(?:-\d+)*"
     r"(?![\w:=-])"
 )
-_LEAST_NAMED = 5
+_LEAST_NAMED, _MOST_NAMED = 5, 40
+"""A name in the beginnings of so many of the first lines of a rank is its host's."""
 _STEM = re.compile(r"(?:^|/)([A-Za-z][\w-]+)(?:\.\w+)*$")
 _NAME_PART = re.compile(r"[A-Za-z][\w-]*\d[\w-]*|[a-z]+-[a-z]+")
 _BEGINNING = 60
@@ -71,6 +72,8 @@ def identify(heard: Sequence[Heard]) -> Identities:
 def _pids(heard: Iterable[Heard]) -> dict[int, int]:
     found: dict[int, int] = {}
     for one in heard:
+        if "pid" not in (text := one.line.text.lower()) and "reported by" not in text:
+            continue
         match = _RANK_AND_PID.search(one.line.text)
         if match:
             part = [int(text) for text in match.groups() if text is not None]
@@ -85,10 +88,13 @@ def _hosts(heard: Iterable[Heard]) -> dict[int, str]:
     """What ranks say about themselves, or else the name that most of their lines begin with."""
     found: dict[int, str] = {}
     begun: dict[int, Counter[str]] = defaultdict(Counter)
+    seen: Counter[int] = Counter()
     for one in heard:
         if one.rank is None:
             continue
-        begun[one.rank].update(set(_HOST_LIKE.findall(one.line.text[:_BEGINNING])))
+        if seen[one.rank] < _MOST_NAMED:
+            begun[one.rank].update(set(_HOST_LIKE.findall(one.line.text[:_BEGINNING])))
+        seen[one.rank] += 1
         match = None if one.rank in found else _HOST.search(one.line.text)
         if match and one.line.grade in (Grade.CONTEXT, Grade.HINT):
             host = match["host"] or match["host2"]

@@ -21,6 +21,8 @@ from kb.log.clean import printable
 _LONGEST = 4_000
 _LINES_READ = 40_000
 _LEAST_OF_A_FILE, _MOST_OF_A_FILE = 80, 20_000
+_MOST_OF_AN_END = 1_000
+"""Of a file too long to be kept whole: lines of its begin, and of each of its last blocks."""
 _MOST_MARKED = 200
 """So many of the first and so many of the last marked lines of a file are kept."""
 _MOST_FATAL = 20
@@ -57,6 +59,7 @@ class LineKeeper:
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
+        self._end = min(budget // 4, _MOST_OF_AN_END)
         self._count = 0
         self._whole: list[tuple[Block, Marks]] = []
         """All blocks, as long as they hold no more lines than are kept."""
@@ -85,7 +88,7 @@ class LineKeeper:
             return [part for line in whole for part in _unglued(line)]
         kept = [*self._head, *self._early, *self._late]
         for block, marks in self._ends:
-            kept += _lines(block, islice(_starts_from_end(block), self._budget // 4), ())
+            kept += _lines(block, islice(_starts_from_end(block), self._end), ())
             kept += _complaints(block, marks[-2 * _MOST_MARKED :])
         by_number: dict[int, Line] = {}
         for line in sorted(kept, key=lambda line: line.grade):
@@ -94,7 +97,7 @@ class LineKeeper:
 
     def _add_sparse(self, block: Block, marks: Marks) -> None:
         if not self._ends:
-            self._head = list(_lines(block, islice(_starts(block), self._budget // 4), marks))
+            self._head = list(_lines(block, islice(_starts(block), self._end), marks))
         if len(self._early) < _MOST_MARKED:
             self._early += _complaints(block, marks[: 2 * _MOST_MARKED])
         else:

@@ -18,7 +18,7 @@ from kb.log.prefixes import split_prefix
 from kb.log.speakers import Way, learn_way
 from kb.log.timestamps import Calendar, read_stamp
 
-_SAMPLE, _SMALL_SAMPLE = 600, 30
+_SAMPLE, _SMALL_SAMPLE = 200, 30
 
 _RESTART = re.compile(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
 _UNCAUGHT = re.compile(r".{0,60}?\[rank\d+\]:\s*(?!\[[IWEF]\d{4} )\S")
@@ -33,6 +33,12 @@ _SYSLOG = re.compile(
     r" [\w./-]+(?:\[\d+\])?: "
 )
 _NO_HOST = re.compile(r"^[^A-Za-z]|\.\d+$|^(?:INFO|DEBUG|WARN\w*|ERROR|CRITICAL|NOTICE)$", re.I)
+_REPORT = re.compile(
+    r"exitcode|MPI_ABORT|mpirun|mpiexec|srun: |Process name: \[\[|BAD TERMINATION|ActorDied|ray::"
+    r"|exits with return code|\bKilled process \d|\*\*\* (?:STEP|JOB)\b|\bpid[=:]"
+)
+_TIMES = re.compile(r"\d ?(?:ms|s|sec)\b|fwd|bwd|comm\b|wait|idle|allreduce|\btime\b|/step")
+_FEW_LINES = 40
 _MOST_OF_A_RANK, _MANY_LINES = 0.5, 10
 _MARKED = re.compile(r"\[rank(\d+)\]:")
 _LAUNCHER = re.compile(
@@ -48,6 +54,25 @@ class Recording(msgspec.Struct, frozen=True):
     remarks: list[Remark]
     pids: dict[int, int]
     """Ranks by process id, where lines name both."""
+
+
+def may_be_several(lines: Sequence[Line]) -> bool:
+    """A quick look whether one file holds the words of several ranks or hosts, or of a launcher, and
+    complaints or times by which they could be compared."""
+    text = "\n".join(line.text for line in lines)
+    if _REPORT.search(text):
+        return True
+    if not (_TIMES.search(text) or any(line.grade >= Grade.FOLLOW_ON for line in lines)):
+        return False
+    few = [*lines[:_FEW_LINES], *lines[-_FEW_LINES:]]
+    way = learn_way([line.text for line in few if not ATTACHED.match(line.text)])
+    if way is not None and way.several:
+        return True
+    few += [line for line in lines if line.grade >= Grade.FOLLOW_ON][-_FEW_LINES:]
+    split = [split_prefix(line.text) for line in few]
+    ranks = {spoken.rank for spoken in split} - {None}
+    hosts = {_name(spoken.host) or _syslog_host(spoken.text) for spoken in split} - {None}
+    return len(ranks) > 1 or len(hosts) > 1
 
 
 def listen(files: Mapping[str, Sequence[Line]]) -> Recording:
@@ -90,7 +115,7 @@ def _hear(
 
 def _is_alone(lines: Sequence[Line]) -> bool:
     """Whether no launcher speaks in a file."""
-    return not any(_LAUNCHER.search(line.text) for line in lines)
+    return _LAUNCHER.search("\n".join(line.text for line in lines)) is None
 
 
 def _only_rank(
@@ -107,7 +132,7 @@ def _only_rank(
     marked = {int(m[1]) for line in lines if (m := _MARKED.match(line.text))}
     if not said and len(marked) == 1 and number is not None:
         return marked.pop()
-    stated = {int(m[1]) for line in lines if (m := _ONLY_RANK.search(line.text))}
+    stated = {int(number) for number in _ONLY_RANK.findall("\n".join(ln.text for ln in lines))}
     if not said and origin.host and len(stated) == 1:
         return stated.pop()
     return number if not said and origin.host is None else None
@@ -211,7 +236,7 @@ def _remarks(heard: Sequence[Heard], calendar: Calendar, known: Identities) -> I
 def _speaker(one: Heard, known: Identities) -> tuple[int | None, str | None]:
     """Rank and host of a line, with what other lines tell."""
     rank, host = one.rank, one.host
-    if rank is None and (match := _SPEAKING_PID.match(one.line.text)):
+    if rank is None and known.pids and (match := _SPEAKING_PID.match(one.line.text)):
         rank = known.pids.get(int(match["pid"] or match["pid2"]))
         host = host or match["host"]
     elif rank is not None and one.maybe_local:
