@@ -21,7 +21,7 @@ from kb.job.remark import Remark
 from kb.job.report import Cascade, Group, Job, Saying
 from kb.job.stragglers import find_straggler
 from kb.job.suspects import Judgement, Suspect, saying
-from kb.job.voices import Recording, listen, may_be_several
+from kb.job.voices import Recording, glance, listen
 from kb.log import Block
 from kb.log.mask import mask
 
@@ -46,8 +46,13 @@ class Analysis(msgspec.Struct, frozen=True):
 def analyse(files: Mapping[str, Sequence[Line]], dumps: Sequence[Dump] = ()) -> Analysis | None:
     """Tell who failed first from lines of the logs of one job, by name of the file, and from its
     recorded collectives; None where they are not from several ranks."""
-    if len(files) == 1 and not dumps and not may_be_several(*files.values()):
-        return None
+    if len(files) == 1 and not dumps:
+        seen = glance(*files.values())
+        if not seen.several:
+            return None
+        if not seen.troubled:
+            world_size = max(seen.ranks, default=-1) + 1 or None
+            return Analysis(Job(failed=False, kind=None, world_size=world_size), False, (), False)
     recording = listen(files)
     exits = read_exits(recording)
     if not (dumps or _several(recording.remarks, exits)):

@@ -56,23 +56,30 @@ class Recording(msgspec.Struct, frozen=True):
     """Ranks by process id, where lines name both."""
 
 
-def may_be_several(lines: Sequence[Line]) -> bool:
-    """A quick look whether one file holds the words of several ranks or hosts, or of a launcher, and
-    complaints or times by which they could be compared."""
+class Glance(msgspec.Struct, frozen=True):
+    """What a quick look at one file shows."""
+
+    ranks: set[int]
+    """Those that speak in its beginning, its end and its complaints."""
+    several: bool
+    """Several ranks or hosts, or a launcher, may speak in it."""
+    troubled: bool
+    """It holds complaints, or times by which ranks can be compared."""
+
+
+def glance(lines: Sequence[Line]) -> Glance:
+    """Look at one file, so that a calm log of one process costs next to nothing."""
     text = "\n".join(line.text for line in lines)
-    if _REPORT.search(text):
-        return True
-    if not (_TIMES.search(text) or any(line.grade >= Grade.FOLLOW_ON for line in lines)):
-        return False
-    few = [*lines[:_FEW_LINES], *lines[-_FEW_LINES:]]
-    way = learn_way([line.text for line in few if not ATTACHED.match(line.text)])
-    if way is not None and way.several:
-        return True
-    few += [line for line in lines if line.grade >= Grade.FOLLOW_ON][-_FEW_LINES:]
-    split = [split_prefix(line.text) for line in few]
-    ranks = {spoken.rank for spoken in split} - {None}
+    complaints = [line for line in lines if line.grade >= Grade.FOLLOW_ON]
+    ends = [*lines[:_FEW_LINES], *lines[-_FEW_LINES:]]
+    way = learn_way([line.text for line in ends if not ATTACHED.match(line.text)])
+    few = [line.text for line in (*ends, *complaints[-_FEW_LINES:])]
+    split = [split_prefix(line) for line in few]
+    ranks = {spoken.rank for spoken in split} | {way.rank(line) for line in few if way}
     hosts = {_name(spoken.host) or _syslog_host(spoken.text) for spoken in split} - {None}
-    return len(ranks) > 1 or len(hosts) > 1
+    several = _REPORT.search(text) is not None or len(ranks - {None}) > 1 or len(hosts) > 1
+    troubled = bool(complaints) or _TIMES.search(text) is not None
+    return Glance({rank for rank in ranks if rank is not None}, several, troubled)
 
 
 def listen(files: Mapping[str, Sequence[Line]]) -> Recording:
