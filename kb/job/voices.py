@@ -88,6 +88,8 @@ def listen(files: Mapping[str, Sequence[Line]]) -> Recording:
     origins = list(
         named_hosts([(n, origin_of(n), said) for n, said in zip(names, lines, strict=True)])
     )
+    if len(files) == 1:  # a number in the name of a lone file may be that of the job
+        origins = [msgspec.structs.replace(origins[0], rank=None, local_rank=None)]
     siblings = number_siblings(names)
     ways = [learn_way(_sample(s, o)) for s, o in zip(lines, origins, strict=True)]
     common = Counter(way for way in ways if way is not None and way.several).most_common(1)

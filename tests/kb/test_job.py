@@ -309,3 +309,14 @@ def test_times_of_many_formats(line: str, seconds: float) -> None:
     assert dated is not None
     assert stamp is not None
     assert Calendar([dated, stamp]).seconds(stamp) == pytest.approx(seconds)
+
+
+def test_the_number_in_the_name_of_a_lone_file_is_not_a_rank(tmp_path: Path) -> None:
+    write(tmp_path, {"00042.log": failing("[rank{}]: ".format, failed=1)})
+    assert [one.rank for one in job_of(tmp_path / "00042.log").culprits] == [1]
+
+
+def test_a_calm_log_of_several_ranks_is_a_job_that_did_not_fail(tmp_path: Path) -> None:
+    rounds = "".join(f"rank {n % 4} step {n // 4} loss 2.5\n" for n in range(80))
+    job = job_of(write(tmp_path, {"train.log": rounds}) / "train.log")
+    assert (job.failed, job.world_size, job.culprits) == (False, 4, ())
