@@ -131,20 +131,27 @@ def _only_rank(
     lines: Sequence[Line], origin: Origin, way: Way | None, number: int | None
 ) -> int | None:
     """The rank of a file in which no other speaks, though its name does not tell."""
+    rank = _told_rank(lines, origin, way, number)
+    if rank is None or len({split_prefix(line.text).rank for line in lines} - {None}) > 1:
+        return None
+    return rank
+
+
+def _told_rank(
+    lines: Sequence[Line], origin: Origin, way: Way | None, number: int | None
+) -> int | None:
     own = [line for line in lines if not ATTACHED.match(line.text)]
     said = [rank for line in own if way and (rank := way.rank(line.text)) is not None]
-    prefixed = {split_prefix(line.text).rank for line in own} - {None}
-    if len(prefixed) > 1:
-        return None
-    if len(set(said)) == 1 and len(said) > max(_MOST_OF_A_RANK * len(own), _MANY_LINES):
-        return said[0]
+    if said:
+        many = len(said) > max(_MOST_OF_A_RANK * len(own), _MANY_LINES)
+        return said[0] if many and len(set(said)) == 1 else None
     marked = {int(m[1]) for line in lines if (m := _MARKED.match(line.text))}
-    if not said and len(marked) == 1 and number is not None:
+    if len(marked) == 1 and number is not None:
         return marked.pop()
-    stated = {int(number) for number in _ONLY_RANK.findall("\n".join(ln.text for ln in lines))}
-    if not said and origin.host and len(stated) == 1:
-        return stated.pop()
-    return number if not said and origin.host is None else None
+    stated = {int(digits) for digits in _ONLY_RANK.findall("\n".join(ln.text for ln in lines))}
+    if origin.host is not None:
+        return stated.pop() if len(stated) == 1 else None
+    return number
 
 
 def _of_one_rank(lines: Iterable[Line], origin: Origin, way: Way | None) -> Iterator[Heard]:
