@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-RUNS = 3
+RUNS = 2
 BIG = 2_000_000_000
 FILES = 10_000
 RANKS = 1_000

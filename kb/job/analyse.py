@@ -86,7 +86,11 @@ def analyse(files: Mapping[str, Sequence[Line]], dumps: Sequence[Dump] = ()) -> 
 def _several(remarks: Iterable[Remark], exits: Iterable[Exit]) -> bool:
     ranks = {remark.rank for remark in remarks} | {one.rank for one in exits}
     hosts = {remark.host for remark in remarks}
-    return len(ranks - {None}) > 1 or len(hosts - {None}) > 1 or any(one.rank for one in exits)
+    return (
+        len(ranks - {None}) > 1
+        or len(hosts - {None}) > 1
+        or any(one.rank or one.aborted for one in exits)
+    )
 
 
 def _attempts(recording: Recording) -> list[int]:

@@ -320,3 +320,11 @@ def test_a_calm_log_of_several_ranks_is_a_job_that_did_not_fail(tmp_path: Path) 
     rounds = "".join(f"rank {n % 4} step {n // 4} loss 2.5\n" for n in range(80))
     job = job_of(write(tmp_path, {"train.log": rounds}) / "train.log")
     assert (job.failed, job.world_size, job.culprits) == (False, 4, ())
+
+
+def test_who_ended_the_whole_job_is_told_though_nobody_says_a_rank(tmp_path: Path) -> None:
+    said = f"Traceback (most recent call last):\n  File 'x', line 1\n{BROKEN}\n"
+    told = "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n"
+    job = job_of(write(tmp_path, {"md.out": "step 1\n" * 30 + said + told}) / "md.out")
+    assert job.failed
+    assert [(one.rank, one.text) for one in job.culprits] == [(0, BROKEN)]
