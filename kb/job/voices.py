@@ -69,11 +69,11 @@ class Glance(msgspec.Struct, frozen=True):
 
 def glance(lines: Sequence[Line]) -> Glance:
     """Look at one file, so that a calm log of one process costs next to nothing."""
-    text = "\n".join(line.text for line in lines)
     complaints = [line for line in lines if line.grade >= Grade.FOLLOW_ON]
     ends = [*lines[:_FEW_LINES], *lines[-_FEW_LINES:]]
     way = learn_way([line.text for line in ends if not ATTACHED.match(line.text)])
     few = [line.text for line in (*ends, *complaints[-_FEW_LINES:])]
+    text = "\n".join(few)
     split = [split_prefix(line) for line in few]
     ranks = {spoken.rank for spoken in split} | {way.rank(line) for line in few if way}
     hosts = {_name(spoken.host) or _syslog_host(spoken.text) for spoken in split} - {None}
