@@ -19,6 +19,7 @@ from kb.incident import Incident, Kind, Strength
 from kb.job import Analysis, Job, analyse
 from kb.knowledge import Knowledge
 from kb.log import Block, Log
+from kb.nearest import Near, nearest
 from kb.reading import Reading, read
 
 
@@ -86,6 +87,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     notices: tuple[str, ...]
     """What the user should know about the input itself."""
     elapsed_ms: float
+    nearest: tuple[Near, ...] = ()
+    """Where nothing fits: what comes nearest, and why it is not that."""
 
 
 MOST_MATCHES = 5
@@ -111,8 +114,9 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
     reading = read(log, knowledge.signatures, knowledge.markers)
     analysis = analyse(reading.files, reading.dumps)
     opinion = _opinion(reading, knowledge, analysis)
+    verdict = _verdict(opinion.matches, opinion.notes, opinion.calm)
     return Diagnosis(
-        verdict=_verdict(opinion.matches, opinion.notes, opinion.calm),
+        verdict=verdict,
         matches=tuple(opinion.matches[:top]),
         notes=opinion.notes,
         question=_question(opinion.matches),
@@ -120,6 +124,7 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
         evidence=opinion.evidence,
         notices=tuple(log.notices),
         elapsed_ms=(time.perf_counter() - started) * 1000,
+        nearest=opinion.nearest if verdict is Verdict.UNKNOWN else (),
     )
 
 
@@ -129,6 +134,7 @@ class _Opinion(msgspec.Struct, frozen=True):
     evidence: Evidence
     matches: list[Match]
     notes: tuple[Note, ...]
+    nearest: tuple[Near, ...]
     calm: bool
 
     @property
@@ -180,13 +186,14 @@ def _ask(evidence: Evidence, knowledge: Knowledge, analysis: Analysis | None) ->
     if analysis and analysis.ended_well and not analysis.job.culprits:
         calm, found = True, [item for item in found if item.kind is Kind.HARMLESS]
     show_at = SHOW_CALM_AT if calm and evidence.progressing else SHOW_AT
-    matches = _matches([item for item in found if item.kind is Kind.INCIDENT], calm, show_at)
+    ranked = _ranked([item for item in found if item.kind is Kind.INCIDENT], calm)
     notes = tuple(
-        Note(item.entry.incident, item.why)
+        Note(item.incident, item.why)
         for item in found
         if item.kind is not Kind.INCIDENT and item.hits
     )
-    return _Opinion(evidence, matches, notes, calm)
+    near = nearest([item for _sure, item in ranked], evidence)
+    return _Opinion(evidence, _matches(ranked, show_at), notes, near, calm)
 
 
 def find(evidence: Evidence, knowledge: Knowledge) -> list[Found]:
@@ -234,7 +241,7 @@ class Found:
         self, candidate: Candidate, entry: Entry, evidence: Evidence, knowledge: Knowledge
     ) -> None:
         self.candidate, self.entry, self._evidence = candidate, entry, evidence
-        self.kind = entry.incident.kind
+        self.incident, self.kind = entry.incident, entry.incident.kind
         self.hits = _hits_of(entry.incident, evidence, knowledge)
 
     @property
@@ -248,7 +255,7 @@ class Found:
         return self._weigh(Strength.WEAK)
 
     def _weigh(self, strength: Strength) -> float:
-        signatures = self.entry.incident.header.signatures
+        signatures = self.incident.header.signatures
         return sum(
             share
             for place, share in zip(self.candidate.patterns, self.candidate.rarity, strict=True)
@@ -270,7 +277,7 @@ class Found:
             unsigned=float(
                 self._evidence.is_log
                 and not self._evidence.asked
-                and bool(self.entry.incident.header.signatures)
+                and bool(self.incident.header.signatures)
                 and not self.hits
             ),
             calm=float(calm),
@@ -335,16 +342,20 @@ def is_calm(found: Sequence[Found], evidence: Evidence) -> bool:
     )
 
 
-def _matches(incidents: Sequence[Found], calm: bool, show_at: float) -> list[Match]:
+def _ranked(incidents: Sequence[Found], calm: bool) -> list[tuple[float, Found]]:
     """Score and sort."""
     sure = confidences([item.signs(calm) for item in incidents])
-    ranked = sorted(
+    return sorted(
         zip(sure, incidents, strict=True), key=lambda pair: (-pair[0], pair[1].candidate.id)
     )
+
+
+def _matches(ranked: Sequence[tuple[float, Found]], show_at: float) -> list[Match]:
+    """Those that are sure enough to be shown."""
     if not ranked or ranked[0][0] < show_at:
         return []
     return [
-        Match(item.entry.incident, round(confidence, 4), item.why)
+        Match(item.incident, round(confidence, 4), item.why)
         for confidence, item in ranked
         if confidence >= SHOW_ALSO_AT
     ]

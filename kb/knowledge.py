@@ -15,9 +15,10 @@ from index.errors import StoreDamaged, StoreError, StoreMissing
 from index.signatures import Scanner
 from index.snapshot import Snapshot
 from index.store import Store
-from kb.documents import digest, to_document
+from kb.documents import digest, from_payload, to_document
 from kb.errors import IncidentError
 from kb.evidence.markers import MARKER_PATTERNS
+from kb.incident import Incident
 from kb.library import Library
 from kb.locations import index_directory
 from kb.problem import Problem
@@ -59,6 +60,10 @@ class Knowledge:
     def search(self, query: Query) -> list[Candidate]:
         """Ask the index. Most of many logs say the same once masked; that is asked once."""
         return self._remembered(query)
+
+    def incidents(self) -> list[Incident]:
+        """All records, in order of their ids."""
+        return [from_payload(payload).incident for payload in self.snapshot.payloads()]
 
     def _search(self, query: Query) -> list[Candidate]:
         return self.snapshot.search(query, self.encoder)

@@ -24,6 +24,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A sentence-transformers model to use instead of the shipped encoder, by name or path; needs
     `pip install 'incident-kb[models]'`. `KB_MODEL` overrides."""
 
+    theme: str = "dark"
+    """The colours of the screen: `dark`, `light`, `terminal` (the sixteen of your terminal), or any
+    theme of Textual by its name."""
+
+    keys: dict[str, str] = {}
+    """Keys of the screen by action, as in docs/tui.md: `tick = "x"`, several separated by commas."""
+
 
 def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
     """Read the configuration file, the environment and the command line, in this order.
@@ -33,7 +40,8 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
     """
     stored = _read(config_file())
     directories = [*stored.incidents, *os.environ.get("KB_INCIDENTS", "").split(os.pathsep)]
-    return Settings(
+    return msgspec.structs.replace(
+        stored,
         incidents=(*filter(None, directories), *map(str, extra_incidents)),
         model=os.environ.get("KB_MODEL") or stored.model,
     )

@@ -1,1 +1,25 @@
 """The screen that stays open: the Textual app."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kb.settings import Settings
+
+
+def run(settings: Settings, paths: Sequence[Path]) -> int:
+    """Open the app, with files, a directory or what is piped in already asked about.
+
+    Raises:
+        KbError: a path cannot be read, or the configuration names what does not exist.
+    """
+    from tui.app import KbApp
+    from tui.subject import from_arguments
+
+    app = KbApp(settings, from_arguments(paths))
+    app.run()
+    return app.return_code or 0

@@ -58,8 +58,6 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, context, _start, (settings,))
     running: dict[Future[Outcome], str] = {}
-    # Handing a unit to a worker that just died must not end the run.
-    on_broken_pipe = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         while queue or running:
             while queue and len(running) < jobs * _WAITING:
@@ -76,8 +74,6 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
         for process in multiprocessing.active_children():
             process.terminate()
         raise
-    finally:
-        signal.signal(signal.SIGPIPE, on_broken_pipe)
 
 
 def _start(settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from kb import __version__
 from kb.errors import KbError
 
 COMMANDS = {
+    "tui": "the screen: paste, read, talk it over",
     "ask": "one diagnosis of an error, a log or a directory of logs",
     "classify": "many logs: which incidents, how often, what is unknown",
     "show": "one incident",
@@ -70,7 +72,11 @@ def cli(ctx: click.Context) -> None:
     kb ask -f slurm-4711.out
     some command 2>&1 | kb ask
     """
-    if ctx.invoked_subcommand is None:
+    if ctx.invoked_subcommand is None and sys.stdin.isatty() and sys.stdout.isatty():
+        from kb.cli.tui import open_screen
+
+        ctx.exit(open_screen())
+    elif ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 

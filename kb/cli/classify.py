@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 
@@ -100,16 +101,27 @@ def command(
     with ExitStack() as stack:
         journal = open_journal(stack, output, form)
         report = stack.enter_context(progress("Classifying"))
-        finished = run(
-            units,
-            lambda left: classify(left, settings, jobs or _cores()),
-            journal,
-            report,
-            say,
-        )
+        with _surviving_broken_pipes():
+            finished = run(
+                units,
+                lambda left: classify(left, settings, jobs or _cores()),
+                journal,
+                report,
+                say,
+            )
         write(finished.summary, form, output, journal, settings)
     _tell(finished, output, journal)
     raise click.exceptions.Exit(130 if finished.stopped else _exit_code(finished.summary))
+
+
+@contextmanager
+def _surviving_broken_pipes() -> Iterator[None]:
+    """Handing a unit to a worker that just died must not end the run."""
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGPIPE, before)
 
 
 def _arguments(paths: tuple[str, ...]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Protocol, cast
 
@@ -61,7 +61,8 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Source:
-    """One stream of bytes. `binary` tells, once it is read, that it hardly was text."""
+    """One stream of bytes, of the file `path` if it is one. `binary` tells, once it is read, that
+    it hardly was text."""
 
     def __init__(
         self,
@@ -69,8 +70,10 @@ class Source:
         opener: Callable[[], AbstractContextManager[Readable]],
         *,
         one_of_many: bool = False,
+        path: Path | None = None,
     ) -> None:
         self.name = name
+        self.path = path
         self.binary = False
         self.notice: str | None = None
         self._opener = opener
@@ -90,6 +93,16 @@ class Source:
             if not self._one_of_many:
                 raise failure from error
             self.notice = str(failure)
+
+    def watched(self, check: Callable[[], None]) -> Source:
+        """The same source; `check` is called before each read and stops it by an exception."""
+
+        @contextmanager
+        def opener() -> Iterator[Readable]:
+            with self._opener() as raw:
+                yield _Watched(raw, check)
+
+        return Source(self.name, opener, one_of_many=self._one_of_many, path=self.path)
 
     def read_bytes(self, most: int) -> bytes:
         """The first `most` bytes as they are.
@@ -209,7 +222,7 @@ def _files_below(directory: Path) -> Iterator[Path]:
 
 
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
-    return Source(written(name), lambda: path.open("rb"), one_of_many=one_of_many)
+    return Source(written(name), lambda: path.open("rb"), one_of_many=one_of_many, path=path)
 
 
 def _decompressed(head: bytes, stream: Readable) -> Callable[[int], bytes]:
@@ -267,6 +280,17 @@ def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     if first:
         yield first
     yield from rest
+
+
+class _Watched:
+    """A stream that asks before each read whether to go on."""
+
+    def __init__(self, raw: Readable, check: Callable[[], None]) -> None:
+        self._raw, self._check = raw, check
+
+    def read(self, size: int = -1, /) -> bytes:
+        self._check()
+        return self._raw.read(size)
 
 
 class _Rejoined:

@@ -15,7 +15,7 @@ from rich.text import Text
 from kb.diagnosis import Diagnosis, Match, Note, Verdict, Why
 from kb.incident import Kind
 from kb.views.job import render_job
-from kb.views.prose import bar, heading, indented, link, prose, steps
+from kb.views.prose import bar, heading, indented, link, percent, prose, steps
 
 _BAR_CELLS = 20
 _SMALL_BAR_CELLS = 6
@@ -74,7 +74,7 @@ def _best(match: Match, verdict: Text) -> Iterator[RenderableType]:
     header, body = match.incident.header, match.incident.body
     yield Text.assemble(
         verdict,
-        (f"{match.confidence:.0%} ", "bold"),
+        (f"{percent(match.confidence)} ", "bold"),
         bar(match.confidence, _BAR_CELLS),
         "  ",
         (header.id, "cyan"),
@@ -112,7 +112,9 @@ def _others(matches: tuple[Match, ...]) -> RenderableType:
     table.add_column(overflow="fold")
     for match in matches:
         title = Text.assemble((match.incident.id, "cyan"), "\n", match.incident.title)
-        table.add_row(f"  {match.confidence:.0%}", bar(match.confidence, _SMALL_BAR_CELLS), title)
+        table.add_row(
+            f"  {percent(match.confidence)}", bar(match.confidence, _SMALL_BAR_CELLS), title
+        )
     return table
 
 

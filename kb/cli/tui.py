@@ -1,0 +1,41 @@
+"""`kb tui`: the screen. The package `tui` is found by its entry point: `kb` does not import it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import click
+
+from kb.cli import incidents_option
+from kb.errors import KbError
+from kb.settings import load_settings
+
+
+@click.command("tui")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@incidents_option
+def command(paths: tuple[Path, ...], incidents: tuple[Path, ...]) -> None:
+    """Open the screen: paste an error, read what is known about it, talk it over.
+
+    PATH is a log file or a directory with the logs of one job. Without PATH, what is piped in is
+    read.
+    """
+    raise click.exceptions.Exit(open_screen(paths, incidents))
+
+
+def open_screen(paths: tuple[Path, ...] = (), incidents: tuple[Path, ...] = ()) -> int:
+    """Run the app and return its exit code.
+
+    Raises:
+        KbError: there is no terminal, or a path cannot be read.
+    """
+    if not sys.stdout.isatty():
+        raise KbError("the screen needs a terminal; in a pipe use kb ask")
+    # A helper of the clipboard, or a worker, that dies must not end the screen.
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    (face,) = entry_points(group="incident_kb.faces", name="tui")
+    code: int = face.load()(load_settings(incidents), paths)
+    return code

@@ -1,0 +1,188 @@
+"""The one registry of actions: bindings, footer, command palette, help and docs/tui.md are made
+from it, and a test holds them equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+import msgspec
+from textual.binding import Binding, BindingType
+
+from kb.errors import SettingsError
+
+
+class Place(StrEnum):
+    """Where an action is at hand."""
+
+    ANYWHERE = "Anywhere"
+    BOX = "Paste box"
+    ANSWER = "Answer"
+    TALK = "Conversation"
+    RANKS = "Ranks"
+    BROWSE = "Browse"
+    HISTORY = "History"
+    BATCH = "Batch"
+    DRAFT = "Draft of an incident"
+
+
+class Action(msgspec.Struct, frozen=True):
+    """Something the user can do; the method `action_<name>` of the place's screen does it."""
+
+    name: str
+    place: Place
+    keys: str
+    """As Textual names them, separated by commas. An action that is handed its key has `{key}` in
+    its name."""
+    hint: str
+    """A word or two for the footer and the command palette."""
+    help: str
+    """One sentence."""
+    in_footer: bool = False
+
+    @property
+    def identifier(self) -> str:
+        """Its name in the configuration."""
+        return self.name.partition("(")[0]
+
+    @property
+    def shown_keys(self) -> str:
+        """The keys as a person reads them, the first two at most."""
+        keys = self.keys.split(",")
+        if len(keys) > _MOST_SHOWN_KEYS:
+            return f"{keys[0]}-{keys[-1]}"
+        return " ".join(_SHOWN.get(key, key) for key in keys)
+
+    @property
+    def shown_key(self) -> str:
+        """The key that the footer names."""
+        return _SHOWN.get(key := self.keys.partition(",")[0], key)
+
+
+_MOST_SHOWN_KEYS = 3
+MOST_HINTS = 6
+"""So many actions fit into the footer."""
+
+_SHOWN = {
+    "question_mark": "?",
+    "slash": "/",
+    "escape": "esc",
+    "f1": "F1",
+}
+"""Names of keys that people call otherwise."""
+
+ACTIONS = (
+    Action("back", Place.ANYWHERE, "escape", "back", "Go back one level."),
+    Action("help", Place.ANYWHERE, "question_mark,f1", "help", "Show all keys.", in_footer=True),
+    Action("command_palette", Place.ANYWHERE, "ctrl+p", "commands", "Find an action by its name."),
+    Action("change_theme", Place.ANYWHERE, "f4", "theme", "Choose the colours."),
+    Action("quit", Place.ANYWHERE, "q,ctrl+c", "quit", "Leave. In a box q is a letter."),
+    Action(
+        "search", Place.BOX, "ctrl+j,alt+enter,ctrl+enter", "search",
+        "Search for what is typed. What is pasted is searched by itself.", in_footer=True,
+    ),
+    Action(
+        "paste", Place.ANSWER, "p", "new search", "Go to the paste box.", in_footer=True
+    ),
+    Action(
+        "next_evidence", Place.ANSWER, "e", "evidence",
+        "Show the next line of the log that speaks for this incident.", in_footer=True,
+    ),
+    Action(
+        "previous_evidence", Place.ANSWER, "E", "evidence before",
+        "Show the line before that one.",
+    ),
+    Action("next_step", Place.ANSWER, "s", "next step", "Go to the next step of the fix."),
+    Action("previous_step", Place.ANSWER, "S", "step before", "Go to the step before."),
+    Action(
+        "tick", Place.ANSWER, "space", "step done",
+        "Tick the step of the fix, or take the tick away.", in_footer=True,
+    ),
+    Action(
+        "copy_command", Place.ANSWER, "c", "copy command", "Copy the command of the step.",
+        in_footer=True,
+    ),
+    Action("copy_note", Place.ANSWER, "C", "copy note", "Copy the hand-off note."),
+    Action(
+        "export", Place.ANSWER, "x", "export", "Write the hand-off note, as Markdown or JSON."
+    ),
+    Action(
+        "talk", Place.ANSWER, "t", "talk", "Go to the conversation about this case.",
+        in_footer=True,
+    ),
+    Action(
+        "answer('{key}')", Place.ANSWER, "1,2,3,4,5,6,7,8,9", "answer",
+        "Pick an answer to the question; before the first search, a sample.",
+    ),
+    Action("undo", Place.ANSWER, "u", "undo", "Take back what was last said."),
+    Action("ranks", Place.ANSWER, "r", "ranks", "Show who failed first, and the other ranks."),
+    Action("log", Place.ANSWER, "l", "log", "Give the log the whole screen, or take it back."),
+    Action("new", Place.ANSWER, "n", "new incident", "Draft a record of this case."),
+    Action("browse", Place.ANSWER, "slash", "browse", "Search and filter all records."),
+    Action("history", Place.ANSWER, "h", "history", "Show the last searches."),
+    Action("open", Place.ANSWER, "o", "open", "Open a log, or the directory of one job's logs."),
+    Action("batch", Place.ANSWER, "b", "batch", "Classify all logs of a directory."),
+    Action("say", Place.TALK, "enter", "say it", "Say what is typed.", in_footer=True),
+    Action(
+        "show_line", Place.RANKS, "enter", "show line", "Show the line in the log.",
+        in_footer=True,
+    ),
+    Action("filter", Place.BROWSE, "slash", "filter", "Go to the filter.", in_footer=True),
+    Action(
+        "read", Place.BROWSE, "enter", "read", "Go from the list to the record and back.",
+        in_footer=True,
+    ),
+    Action(
+        "search_again", Place.HISTORY, "enter", "search again", "Search for it again.",
+        in_footer=True,
+    ),
+    Action(
+        "open_result", Place.BATCH, "enter", "open", "Open the log and its answer.",
+        in_footer=True,
+    ),
+    Action("sort", Place.BATCH, "s", "sort", "Sort by the next column.", in_footer=True),
+    Action(
+        "save", Place.DRAFT, "ctrl+o", "save", "Write the draft to a new file.", in_footer=True
+    ),
+)  # fmt: skip
+
+
+def actions_of(place: Place) -> tuple[Action, ...]:
+    """The actions of one place, in the order in which they are shown."""
+    return tuple(action for action in ACTIONS if action.place is place)
+
+
+def bindings(place: Place) -> list[BindingType]:
+    """The bindings of one place, to be changed by the user's keymap."""
+    return [binding for action in actions_of(place) for binding in _bindings(action)]
+
+
+def hints(place: Place) -> tuple[Action, ...]:
+    """What the footer says: the place's own actions, then help."""
+    own = [action for action in actions_of(place) if action.in_footer]
+    general = [action for action in actions_of(Place.ANYWHERE) if action.in_footer]
+    return (*own[: MOST_HINTS - len(general)], *general)
+
+
+def keymap(keys: Mapping[str, str]) -> dict[str, str]:
+    """The user's keys by action, checked.
+
+    Raises:
+        SettingsError: there is no such action.
+    """
+    known = {action.identifier for action in ACTIONS if "{key}" not in action.name}
+    for name in keys:
+        if name not in known:
+            raise SettingsError(
+                f"the configuration binds keys to {name}, which is no action;"
+                f" choose of: {', '.join(sorted(known))}"
+            )
+    return dict(keys)
+
+
+def _bindings(action: Action) -> Iterator[Binding]:
+    if "{key}" not in action.name:
+        yield Binding(action.keys, action.name, action.hint, id=action.identifier)
+        return
+    for key in action.keys.split(","):
+        yield Binding(key, action.name.format(key=key), action.hint)

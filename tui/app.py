@@ -1,0 +1,139 @@
+"""The app: settings, themes, keys, the engine, and the screen that stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from textual import work
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from index.errors import SearchIndexError
+from kb.errors import KbError, SettingsError
+from tui.actions import ACTIONS, Place, bindings, keymap
+from tui.engine import Engine
+from tui.screens.main import MainScreen
+from tui.subject import Subject
+from tui.themes import THEMES
+
+if TYPE_CHECKING:
+    from kb.diagnosis import Diagnosis
+    from kb.settings import Settings
+
+
+class KbApp(App[int], inherit_bindings=False):
+    """incident-kb on a terminal."""
+
+    TITLE = "incident-kb"
+    CSS_PATH = "styles.tcss"
+    BINDINGS = bindings(Place.ANYWHERE)
+    NOTIFICATION_TIMEOUT = 6
+
+    def __init__(self, settings: Settings, subject: Subject) -> None:
+        super().__init__()
+        self.settings = settings
+        self.engine = Engine(settings)
+        self._subject = subject
+        self._incidents = 0
+        for theme in THEMES:
+            self.register_theme(theme)
+        if settings.theme not in self.available_themes:
+            raise SettingsError(
+                f"the configuration names the theme {settings.theme}, which there is not;"
+                f" choose of: {', '.join(sorted(self.available_themes))}"
+            )
+        self.theme = settings.theme
+        self.set_keymap(keymap(settings.keys))
+
+    def get_default_screen(self) -> MainScreen:
+        """The screen that stays open."""
+        return MainScreen(self._subject)
+
+    @property
+    def main(self) -> MainScreen:
+        """The screen that stays open."""
+        screen = self.screen_stack[0]
+        assert isinstance(screen, MainScreen)  # noqa: S101  for the type
+        return screen
+
+    def on_ready(self) -> None:
+        """The first screen is painted: now load what is heavy."""
+        self._load()
+
+    @work(group="load")
+    async def _load(self) -> None:
+        self.main.say("loading")
+        try:
+            self._incidents = await self.engine.open(self._report, self._notice)
+        except (KbError, SearchIndexError) as error:
+            self.main.say("no index")
+            self.tell(str(error), severity="error")
+            return
+        self.say_ready()
+
+    def say_ready(self, elapsed_ms: float | None = None) -> None:
+        """Say how much is known, and how long an answer took."""
+        took = "" if elapsed_ms is None else f"{_duration(elapsed_ms)}, "
+        self.main.say(f"{took}{self._incidents} records, offline")
+
+    def tell(
+        self, sentence: str, severity: Literal["information", "warning", "error"] = "information"
+    ) -> None:
+        """Show a sentence for a while. Names of files in it are hostile input."""
+        from kb.log.clean import printable
+
+        self.notify(printable(sentence), severity=severity, markup=False)
+
+    def _report(self, done: int, total: int) -> None:
+        if total:
+            self.call_from_thread(
+                self.main.say, f"building the index, once: {done} of {total} passages"
+            )
+
+    def _notice(self, sentence: str) -> None:
+        self.call_from_thread(self.tell, sentence, "warning")
+
+    def remember(self, subject: Subject, diagnosis: Diagnosis) -> None:
+        """Keep a search in the history."""
+        del subject, diagnosis
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The actions that are at hand, by name."""
+        for action in ACTIONS:
+            if "{key}" in action.name or action.name == "command_palette":
+                continue
+            if action.place is Place.ANYWHERE:
+                yield SystemCommand(action.hint, action.help, partial(self.run_action, action.name))
+            elif action.place in getattr(screen, "PLACES", ()):
+                run = partial(self.run_action, action.name, screen)
+                yield SystemCommand(action.hint, action.help, run)
+
+    async def action_back(self) -> None:
+        """Go back one level."""
+        if isinstance(self.screen, MainScreen):
+            self.screen.go_back()
+        else:
+            self.screen.dismiss()
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        from tui.screens.help import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    @work(group="quit", exclusive=True)
+    async def action_quit(self) -> None:  # type: ignore[override]
+        """Leave, after asking where something typed would be lost."""
+        from tui.screens.confirm import ConfirmScreen
+
+        draft = any(getattr(screen, "is_draft", False) for screen in self.screen_stack)
+        if not draft or await self.push_screen_wait(ConfirmScreen("Leave and lose what is typed?")):
+            self.engine.close()
+            self.exit(0)
+
+
+def _duration(ms: float) -> str:
+    return f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"

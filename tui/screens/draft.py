@@ -1,0 +1,51 @@
+"""The draft of a new incident, to be completed and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kb.handoff import write_new
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import Screen
+from textual.widgets import Input, Static, TextArea
+
+from tui.actions import Place, bindings
+from tui.widgets.hints import Hints
+
+
+class DraftScreen(Screen[Path | None]):
+    """An editor of one record; ends with the path that was written."""
+
+    BINDINGS = bindings(Place.DRAFT)
+    PLACES = (Place.DRAFT,)
+    AUTO_FOCUS = "#draft"
+
+    def __init__(self, draft: str, path: Path) -> None:
+        super().__init__()
+        self._draft, self._path = draft, path
+        self.is_draft = True
+        """Leaving loses it until it is written."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="pane") as pane:
+            pane.border_title = "Draft of an incident"
+            pane.border_subtitle = "what only you can know is marked TODO"
+            yield TextArea(self._draft, language=None, id="draft", show_line_numbers=True)
+        yield Input(str(self._path), id="path")
+        yield Static(id="wrong")
+        hints = Hints(id="hints")
+        yield hints
+        hints.show(Place.DRAFT)
+
+    def action_save(self) -> None:
+        """Write it to a new file."""
+        path = Path(self.query_one("#path", Input).value).expanduser()
+        try:
+            written = write_new(path, self.query_one("#draft", TextArea).text)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.query_one("#wrong", Static).update(f"It cannot be written there: {reason}.")
+            return
+        self.is_draft = False
+        self.dismiss(written)

@@ -1,0 +1,39 @@
+"""Where the hand-off note goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kb.handoff import HandOff, to_json, to_markdown, write_new
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+
+class ExportScreen(ModalScreen[Path | None]):
+    """Ends with the path that was written."""
+
+    def __init__(self, note: HandOff, suggested: str) -> None:
+        super().__init__()
+        self._note = note
+        self._suggested = suggested
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Write the hand-off note"
+            dialog.border_subtitle = "enter writes, esc back"
+            yield Static("A name ending in .json gives JSON, any other Markdown.")
+            yield Input(str(Path.cwd() / self._suggested), id="path")
+            yield Static(id="wrong")
+
+    @on(Input.Submitted)
+    def _write(self, event: Input.Submitted) -> None:
+        path = Path(event.value).expanduser()
+        text = to_json(self._note) if path.suffix == ".json" else to_markdown(self._note)
+        try:
+            self.dismiss(write_new(path, text))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.query_one("#wrong", Static).update(f"It cannot be written there: {reason}.")

@@ -1,0 +1,59 @@
+"""The last searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kb.history import Search
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui.actions import Place, bindings
+from tui.subject import Subject
+from tui.widgets.hints import Hints
+
+_EMPTY = "No search is remembered yet."
+_OFF = "Searches are not remembered: the configuration says history = false."
+
+
+class HistoryScreen(Screen[Subject | None]):
+    """Ends with what is to be searched for again."""
+
+    BINDINGS = bindings(Place.HISTORY)
+    PLACES = (Place.HISTORY,)
+
+    def __init__(self, searches: Sequence[Search], on: bool) -> None:
+        super().__init__()
+        self._searches = searches
+        self._on = on
+
+    def compose(self) -> ComposeResult:
+        listed = OptionList(*(Option(_line(search)) for search in self._searches), classes="pane")
+        listed.border_title = "Last searches"
+        yield listed
+        if not self._searches:
+            listed.display = False
+            yield Static(_EMPTY if self._on else _OFF, classes="headline")
+        hints = Hints(id="hints")
+        yield hints
+        hints.show(Place.HISTORY)
+
+    @on(OptionList.OptionSelected)
+    def action_search_again(self) -> None:
+        """Search for what is selected."""
+        place = self.query_one(OptionList).highlighted
+        if place is not None:
+            search = self._searches[place]
+            self.dismiss(Subject(text=search.text, paths=search.paths, name=search.name))
+
+
+def _line(search: Search) -> Content:
+    when = search.time.strftime("%Y-%m-%d %H:%M")
+    found = search.incident or search.verdict
+    return Content.assemble(
+        (f"{when}  ", "dim"), search.title, "\n", (f"{'':18}{found}", "$primary")
+    )

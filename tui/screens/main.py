@@ -1,0 +1,177 @@
+"""The screen that stays open: the box, the ranked incidents, the log, the detail, the talk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import OptionList, Static
+
+from index.errors import SearchIndexError
+from kb.errors import KbError
+from tui.actions import Place, bindings
+from tui.case import Case
+from tui.engine import SupersededError
+from tui.screens.case_actions import CaseActions
+from tui.states import explain, verdict_line
+from tui.subject import Subject
+from tui.tour import sample, tour
+from tui.widgets.detail import Detail
+from tui.widgets.hints import Hints
+from tui.widgets.log_pane import LogPane
+from tui.widgets.match_list import MatchList
+from tui.widgets.paste_box import PasteBox
+from tui.widgets.talk import Talk, TalkInput
+
+if TYPE_CHECKING:
+    from tui.app import KbApp
+
+_TOO_SMALL = "kb needs 60 columns and 20 lines."
+
+
+class MainScreen(CaseActions):
+    """One case at a time."""
+
+    app: KbApp
+    BINDINGS = bindings(Place.ANSWER)
+    PLACES = (Place.ANSWER,)
+    AUTO_FOCUS = "#box"
+    HORIZONTAL_BREAKPOINTS: ClassVar = [(0, "-too-narrow"), (60, "-narrow"), (110, "-wide")]
+    VERTICAL_BREAKPOINTS: ClassVar = [(0, "-too-low"), (20, "-low"), (30, "-high")]
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__()
+        self.case: Case | None = None
+        self._first = subject
+
+    def compose(self) -> ComposeResult:
+        yield Static(_TOO_SMALL, id="too-small")
+        with Horizontal(id="head"):
+            yield Static("incident-kb", id="name")
+            yield Static(id="status")
+        yield PasteBox()
+        yield Static(tour(), id="tour")
+        with Horizontal(id="answer"):
+            with Vertical(id="left"):
+                yield Static(id="verdict")
+                yield MatchList(id="matches")
+                yield LogPane()
+            with Vertical(id="right"):
+                yield Detail(id="detail")
+                yield Talk(id="talk")
+        yield Hints(id="hints")
+
+    def on_mount(self) -> None:
+        """Type at once; the index loads meanwhile."""
+        self.query_one("#talk").border_title = "Conversation"
+        self.query_one(PasteBox).touring = True
+        self.query_one(Hints).show(Place.BOX)
+        if self._first:
+            self.ask(self._first)
+
+    @property
+    def place(self) -> Place:
+        """Where the user is."""
+        if isinstance(self.focused, PasteBox):
+            return Place.BOX
+        return Place.TALK if isinstance(self.focused, TalkInput) else Place.ANSWER
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether leaving would lose what was typed."""
+        return self.query_one(PasteBox).is_draft or bool(self.query_one(TalkInput).value.strip())
+
+    def go_back(self) -> None:
+        """From a box or the log to the list; from the list to the box."""
+        if self.place is Place.ANSWER and not self.has_class("-log"):
+            self.action_paste()
+            return
+        self.remove_class("-log", "-talking")
+        self.query_one(
+            MatchList if self.case and self.case.conversation.matches else Detail
+        ).focus()
+
+    def say(self, status: str) -> None:
+        """Tell in the first line what is going on."""
+        self.query_one("#status", Static).update(Content(status))
+
+    @on(PasteBox.Asked)
+    def _asked(self, event: PasteBox.Asked) -> None:
+        self.ask(event.subject)
+
+    @on(PasteBox.SampleChosen)
+    def _sample_chosen(self, event: PasteBox.SampleChosen) -> None:
+        self.ask(Subject(text=sample(event.number)))
+
+    @work(exclusive=True, group="search")
+    async def ask(self, subject: Subject) -> None:
+        """Diagnose a subject and show the answer; a newer one replaces it."""
+        from kb.conversation import begin
+
+        box = self.query_one(PasteBox)
+        if subject.text != box.text:
+            box.show_asked(subject.text)
+        box.border_subtitle = subject.name
+        self.say(f"reading {subject.title}")
+        try:
+            diagnosis = await self.app.engine.diagnose(subject)
+        except SupersededError:
+            return
+        except (KbError, SearchIndexError) as error:
+            self.say("")
+            self.app.tell(str(error), severity="error")
+            return
+        self.app.remember(subject, diagnosis)
+        await self._show(Case(subject, begin(diagnosis)))
+        for notice in diagnosis.notices:
+            self.app.tell(notice, severity="warning")
+
+    async def _show(self, case: Case) -> None:
+        """Show a new case."""
+        self.case = case
+        self.set_class(True, "-answered")
+        self.query_one(PasteBox).touring = False
+        self.query_one(LogPane).show(case.subject, case.diagnosis)
+        await self.query_one(Talk).clear()
+        self.app.say_ready(case.diagnosis.elapsed_ms)
+        await self._show_matches(case)
+        self.query_one(MatchList if case.conversation.matches else Detail).focus()
+
+    async def _show_matches(self, case: Case) -> None:
+        conversation = case.conversation
+        self.query_one("#verdict", Static).update(verdict_line(conversation.verdict))
+        self.query_one(MatchList).show(conversation.matches)
+        self.set_class(not conversation.matches, "-without-matches")
+        if not conversation.matches:
+            await self.query_one(Detail).show_state("No match", explain(case.diagnosis))
+        await self.query_one(Talk).show(conversation)
+
+    @on(OptionList.OptionHighlighted, "#matches")
+    async def _selected(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        match = self.case and self.case.match(event.option_id)
+        if self.case and match:
+            self.query_one(LogPane).mark(match.why)
+            await self.query_one(Detail).show(match, self.case.done_of(match.incident.id))
+
+    @on(Talk.Said)
+    @work(exclusive=True, group="talk")
+    async def _said(self, event: Talk.Said) -> None:
+        if self.case:
+            conversation = await self.app.engine.reply(self.case.conversation, event.text)
+            self.case = msgspec.structs.replace(self.case, conversation=conversation)
+            await self._show_matches(self.case)
+
+    def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
+        """Say what can be done here."""
+        self.query_one(Hints).show(self.place)
+
+    async def on_paste(self, event: events.Paste) -> None:
+        """A paste is a new search wherever the user is, unless a box takes it."""
+        box = self.query_one(PasteBox)
+        box.focus()
+        box.take(event.text)

@@ -1,0 +1,46 @@
+"""What an empty screen says: how it works, and three samples to try it on."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from textual.content import Content
+
+_SAMPLES = (
+    ("1-shared-memory.log", "an NCCL error in a container"),
+    ("2-watchdog.log", "a watchdog timeout that many causes share: it asks back"),
+    ("3-question.txt", "a hang without any message, told in Chinese"),
+)
+
+
+def sample(number: int) -> str:
+    """The text of a sample, numbered from 1."""
+    name, _about = _SAMPLES[number - 1]
+    return files("tui").joinpath("samples", name).read_text(encoding="utf-8").rstrip("\n")
+
+
+def tour() -> Content:
+    """The text of the empty screen."""
+    lines = [
+        Content.styled("Paste the error.", "bold"),
+        Content("The known incidents that match appear below, each with how sure it is,"),
+        Content("the very lines that speak for it, and the steps that fix it."),
+        Content("Nothing leaves this machine."),
+        Content(""),
+        Content.styled("Try it", "bold $primary"),
+        *(
+            Content.assemble((f"  {number} ", "bold $accent"), f" {about}")
+            for number, (_name, about) in enumerate(_SAMPLES, 1)
+        ),
+        Content(""),
+        Content.styled("Or", "bold $primary"),
+        _or("kb tui FILE or DIR", "a log, or all logs of one job: who failed first"),
+        _or("esc  then  o", "open one from here"),
+        _or("esc  then  /", "read all records"),
+        _or("esc  then  ?", "all keys"),
+    ]
+    return Content("\n").join(lines)
+
+
+def _or(keys: str, about: str) -> Content:
+    return Content.assemble(("  ", ""), (f"{keys:<20}", "$accent"), about)

@@ -1,0 +1,58 @@
+"""The ranked incidents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from kb.views.prose import percent
+
+if TYPE_CHECKING:
+    from kb.diagnosis import Match
+
+_BAR_CELLS = 8
+_MOST_SYSTEMS = 3
+_LONGEST_TITLE = 80
+_BECAUSE = re.compile(r",? because ")
+"""What comes before is what is seen; the cause stands in the detail."""
+
+
+class MatchList(OptionList):
+    """How sure, which systems, and what is seen."""
+
+    def show(self, matches: Sequence[Match]) -> None:
+        """List the matches, best first, and keep the selected one selected."""
+        selected = self.selected
+        self.clear_options()
+        self.add_options(Option(_line(match), id=match.incident.id) for match in matches)
+        ids = [match.incident.id for match in matches]
+        if ids:
+            self.highlighted = ids.index(selected) if selected in ids else 0
+
+    @property
+    def selected(self) -> str | None:
+        """The id of the selected incident."""
+        option = self.highlighted_option
+        return option.id if option else None
+
+
+def bar(share: float, cells: int) -> Content:
+    """A bar that is full at 1."""
+    full = round(share * cells)
+    return Content.assemble(("━" * full, "$success"), ("╌" * (cells - full), "dim"))
+
+
+def _line(match: Match) -> Content:
+    systems = ", ".join(match.incident.header.systems[:_MOST_SYSTEMS])
+    return Content.assemble(
+        (f"{percent(match.confidence):>4} ", "bold"),
+        bar(match.confidence, _BAR_CELLS),
+        (f" {systems}\n", "dim"),
+        shorten(_BECAUSE.split(match.incident.title)[0], _LONGEST_TITLE, placeholder=" …"),
+    )

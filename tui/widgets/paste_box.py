@@ -1,0 +1,94 @@
+"""The box in which errors are pasted and questions typed."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import TextArea
+
+from tui.actions import Place, bindings
+from tui.subject import Subject, attach, is_large
+
+_QUIET_S = 0.15
+"""A paste is searched for after so much quiet: terminals hand over long ones in parts."""
+_SAMPLE_KEYS = ("1", "2", "3")
+
+
+class PasteBox(TextArea):
+    """Searches by itself for what is pasted; a large paste becomes an attachment."""
+
+    BINDINGS = bindings(Place.BOX)
+
+    class Asked(Message):
+        """The user wants to know about this."""
+
+        def __init__(self, subject: Subject) -> None:
+            super().__init__()
+            self.subject = subject
+
+    class SampleChosen(Message):
+        """A key of the tour was pressed while the box is empty."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+
+    def __init__(self) -> None:
+        super().__init__(show_line_numbers=False, soft_wrap=True, id="box", tab_behavior="focus")
+        self.match_cursor_bracket = False
+        self.border_title = "Paste an error or a log, or ask"
+        self.touring = False
+        """Whether the keys of the tour are at hand."""
+        self._asked = ""
+        self._quiet: Timer | None = None
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether something was typed that was not searched for."""
+        return bool(self.text.strip()) and self.text != self._asked
+
+    def take(self, text: str) -> None:
+        """Put a text into the box, as if pasted."""
+        # Terminals hand over the ends of pasted lines as carriage returns.
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if is_large(text):
+            self.post_message(self.Asked(attach(text)))
+            return
+        from kb.log.clean import clean_block, printable  # not before the first screen
+
+        cleaned = printable(clean_block(text.encode("utf-8", "replace")).decode("utf-8", "replace"))
+        if self.text == self._asked:
+            self.clear()
+        self.insert(cleaned)
+        if self._quiet:
+            self._quiet.stop()
+        self._quiet = self.set_timer(_QUIET_S, self.action_search)
+
+    def action_search(self) -> None:
+        """Ask about what is in the box."""
+        self._asked = self.text
+        if self.text.strip():
+            self.post_message(self.Asked(Subject(text=self.text)))
+
+    def show_asked(self, text: str) -> None:
+        """Show what was asked elsewhere."""
+        self._asked = text
+        self.load_text(text)
+
+    def on_blur(self) -> None:
+        """Show the beginning of what was asked."""
+        self.move_cursor((0, 0))
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        self.take(event.text)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self.touring and not self.text and event.character in _SAMPLE_KEYS:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.SampleChosen(int(event.character)))
+        else:
+            await super()._on_key(event)

@@ -1,0 +1,86 @@
+"""The conversation about a case, below its detail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from tui.actions import Place, bindings
+from tui.prose import inline
+
+if TYPE_CHECKING:
+    from kb.conversation import Conversation, Turn
+    from kb.diagnosis import Question
+
+
+class TalkInput(Input):
+    """Where the user says something."""
+
+    BINDINGS = bindings(Place.TALK)
+
+    async def action_say(self) -> None:
+        """Hand over what is typed."""
+        await self.action_submit()
+
+
+class Talk(Vertical):
+    """What was said, the open question with its answers, and a line to say more."""
+
+    class Said(Message):
+        """The user says something, or picks an answer."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def compose(self) -> ComposeResult:
+        yield VerticalScroll(id="turns", can_focus=False)
+        yield Static(id="question")
+        yield TalkInput(
+            placeholder="also with gloo · we run NCCL 2.18 · why not 2? · what next?", id="say"
+        )
+
+    async def show(self, conversation: Conversation) -> None:
+        """Show all that was said and what is asked."""
+        turns = self.query_one("#turns", VerticalScroll)
+        shown = len(turns.children)
+        if conversation.turns[:shown] != getattr(self, "_shown", ())[:shown]:
+            await turns.remove_children()
+            shown = 0
+        self._shown = conversation.turns
+        await turns.mount_all(_row(turn) for turn in conversation.turns[shown:])
+        question = self.query_one("#question", Static)
+        question.display = conversation.question is not None
+        if conversation.question:
+            question.update(_question(conversation.question))
+        turns.scroll_end(animate=False)
+
+    async def clear(self) -> None:
+        """Forget the case."""
+        self._shown = ()
+        await self.query_one("#turns").remove_children()
+        self.query_one("#question").display = False
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Hand over what was said."""
+        event.stop()
+        if event.value.strip():
+            event.input.clear()
+            self.post_message(self.Said(event.value.strip()))
+
+
+def _row(turn: Turn) -> Static:
+    return Static(inline(turn.text), classes=f"turn {turn.speaker}")
+
+
+def _question(question: Question) -> Content:
+    answers = Content("   ").join(
+        Content.assemble((str(number), "bold $accent"), " ", answer)
+        for number, answer in enumerate(question.answers, 1)
+    )
+    return Content.assemble(inline(question.text), "\n", answers)
