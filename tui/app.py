@@ -79,12 +79,15 @@ class KbApp(App[int], inherit_bindings=False):
         self.main.say(f"{took}{self._incidents} records, offline")
 
     def tell(
-        self, sentence: str, severity: Literal["information", "warning", "error"] = "information"
+        self,
+        sentence: str,
+        severity: Literal["information", "warning", "error"] = "information",
+        title: str = "",
     ) -> None:
         """Show a sentence for a while. Names of files in it are hostile input."""
         from kb.log.clean import printable
 
-        self.notify(printable(sentence), severity=severity, markup=False)
+        self.notify(printable(sentence), title=title, severity=severity, markup=False)
 
     def _report(self, done: int, total: int) -> None:
         if total:

@@ -29,12 +29,12 @@ def clean_block(block: bytes) -> bytes:
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
     if b"\r" in block:
-        block = b"\n".join(map(_redrawn, block.split(b"\n")))
+        block = b"\n".join(map(redrawn, block.split(b"\n")))
     return block
 
 
-def _redrawn(line: bytes) -> bytes:
-    """What a carriage return overwrites is dropped only when it is a progress bar."""
+def redrawn(line: bytes) -> bytes:
+    """A line as it is left: what a carriage return overwrites goes only if it is a progress bar."""
     if b"\r" not in line:
         return line
     *overwritten, last = line.rstrip(b"\r").split(b"\r")

@@ -23,7 +23,9 @@ from kb.log.clean import clean_block, written
 BLOCK_BYTES = 1 << 20
 """Lines are handed on in blocks of about this size; a longer line comes in pieces."""
 
-_SNIFF_BYTES = 4096
+SNIFF_BYTES = 4096
+"""The beginning of a source, by which its encoding and compression are told."""
+
 _BINARY_SHARE = 0.10
 _ODD = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
 """What text hardly has: all control characters but white space and escapes."""
@@ -118,16 +120,16 @@ class Source:
 
     def _decoded(self, raw: Readable) -> Iterator[bytes]:
         """Decompress and convert to UTF-8. What can be read of a damaged file is read."""
-        head = _read_some(raw, _SNIFF_BYTES)
+        head = _read_some(raw, SNIFF_BYTES)
         chunks = self._chunks(_decompressed(head, _Rejoined(head, raw)))
         first = next(chunks, b"")
-        encoding = _encoding(first[:_SNIFF_BYTES])
-        self.binary = encoding is None and _looks_binary(first[:_SNIFF_BYTES])
-        line_end = b"\r" if b"\r" in first and b"\n" not in first else b"\n"
+        encoding = _encoding(first[:SNIFF_BYTES])
+        self.binary = encoding is None and _looks_binary(first[:SNIFF_BYTES])
+        returns = _ends_in_returns(first)
         decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None
         for chunk in _chain(first, chunks):
             data = decoder.decode(chunk).encode() if decoder else chunk
-            yield data.replace(b"\r", b"\n") if line_end == b"\r" else data
+            yield data.replace(b"\r", b"\n") if returns else data
 
     def _chunks(self, read: Callable[[int], bytes]) -> Iterator[bytes]:
         try:
@@ -261,6 +263,22 @@ def _encoding(head: bytes) -> str | None:
         if even > 0.4 * len(head) / 2 and odd < 0.05 * len(head):
             return "utf-16-be"
     return None
+
+
+def is_plain(head: bytes) -> bool:
+    """Whether the lines of what begins so lie in it as they are read.
+
+    They do not where it is compressed, in UTF-16, or its lines end in a carriage return alone.
+    """
+    return (
+        not head.startswith((_GZIP_MAGIC, _ZSTD_MAGIC))
+        and _encoding(head) in (None, "utf-8-sig")
+        and not _ends_in_returns(head)
+    )
+
+
+def _ends_in_returns(head: bytes) -> bool:
+    return b"\r" in head and b"\n" not in head
 
 
 def _looks_binary(head: bytes) -> bool:

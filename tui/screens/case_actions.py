@@ -78,7 +78,7 @@ class CaseActions(Screen[None]):
             left = [n for n in range(len(match.incident.body.fix)) if n not in done]
             detail.go_to_step(next((n for n in left if n > detail.step), detail.step))
 
-    def action_copy_command(self) -> None:
+    async def action_copy_command(self) -> None:
         """Copy the command of the current step."""
         match, detail = self.selected, self.query_one(Detail)
         if match is None:
@@ -87,15 +87,15 @@ class CaseActions(Screen[None]):
         if command is None:
             self.app.tell(f"Step {detail.step + 1} has no command.")
         else:
-            self.app.tell(f"The command of step {detail.step + 1} is {copy(command, self.app)}")
+            self.app.tell(await copy(command, self.app), title=f"Command of step {detail.step + 1}")
 
-    def action_copy_note(self) -> None:
+    async def action_copy_note(self) -> None:
         """Copy the hand-off note."""
         from kb.handoff import to_markdown
 
         if self.case:
             note = to_markdown(self.case.handoff())
-            self.app.tell(f"The hand-off note is {copy(note, self.app)}")
+            self.app.tell(await copy(note, self.app), title="Hand-off note")
 
     @work(group="export", exclusive=True)
     async def action_export(self) -> None:

@@ -1,0 +1,26 @@
+"""Text of a log as a screen may show it: nothing in it is obeyed, nothing is hidden."""
+
+from __future__ import annotations
+
+import re
+
+_TAB = 4
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
+)
+
+WRITTEN_OUT = re.compile(r"\^\[\[[0-?]*[ -/]*[@-~]|\^[@-_?]|<U\+[0-9A-F]{4}>|\\x[0-9a-f]{2}")
+"""What `visible` wrote for control characters, with the colour or movement that one begins."""
+
+
+def visible(text: str) -> str:
+    """Control characters in the notation of a pager, `^[` or `<U+202E>`, and tabs as spaces.
+
+    Only ASCII stands for them: other symbols are missing or two columns wide in some terminals.
+    """
+    return _CONTROLS.sub(_written_out, text).expandtabs(_TAB)
+
+
+def _written_out(control: re.Match[str]) -> str:
+    code = ord(control[0])
+    return f"^{chr(code ^ 0x40)}" if code < 0x80 else f"<U+{code:04X}>"
