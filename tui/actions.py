@@ -49,9 +49,9 @@ class Action(msgspec.Struct, frozen=True):
     def shown_keys(self) -> str:
         """The keys as a person reads them, the first two at most."""
         keys = self.keys.split(",")
-        if len(keys) > _MOST_SHOWN_KEYS:
+        if "{key}" in self.name:
             return f"{keys[0]}-{keys[-1]}"
-        return " ".join(_SHOWN.get(key, key) for key in keys)
+        return " ".join(_SHOWN.get(key, key) for key in keys[:2])
 
     @property
     def shown_key(self) -> str:
@@ -59,7 +59,6 @@ class Action(msgspec.Struct, frozen=True):
         return _SHOWN.get(key := self.keys.partition(",")[0], key)
 
 
-_MOST_SHOWN_KEYS = 3
 MOST_HINTS = 6
 """So many actions fit into the footer."""
 
@@ -68,6 +67,7 @@ _SHOWN = {
     "slash": "/",
     "escape": "esc",
     "f1": "F1",
+    "f4": "F4",
 }
 """Names of keys that people call otherwise."""
 

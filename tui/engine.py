@@ -6,7 +6,10 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+
+from kb.errors import LibraryError
 
 if TYPE_CHECKING:
     from kb.conversation import Conversation
@@ -33,6 +36,7 @@ class Engine:
         self._settings = settings
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._knowledge: Knowledge | None = None
+        self._opened = asyncio.Event()
         self._stop = threading.Event()
 
     async def open(self, report: Report, notify: Notify) -> int:
@@ -48,7 +52,10 @@ class Engine:
             self._knowledge = Knowledge.open(self._settings, report, notify)
             return len(self._knowledge.snapshot)
 
-        return await self._run(load)
+        try:
+            return await self._run(load)
+        finally:
+            self._opened.set()
 
     async def diagnose(self, subject: Subject) -> Diagnosis:
         """Say what is known about a subject.
@@ -64,51 +71,51 @@ class Engine:
             if stop.is_set():
                 raise SupersededError
 
-        def search() -> Diagnosis:
+        def search(knowledge: Knowledge) -> Diagnosis:
             from kb.conversation import CANDIDATES
             from kb.diagnosis import diagnose
             from kb.log import Log
 
             check()
             log = Log(source.watched(check) for source in subject.sources)
-            return diagnose(log, self._opened, CANDIDATES)
+            return diagnose(log, knowledge, CANDIDATES)
 
-        return await self._run(search)
+        return await self._ask(search)
 
     async def reply(self, conversation: Conversation, text: str) -> Conversation:
         """Take in what the user says."""
 
-        def answer() -> Conversation:
+        def answer(knowledge: Knowledge) -> Conversation:
             from kb.conversation import reply
 
-            return reply(conversation, text, self._opened)
+            return reply(conversation, text, knowledge)
 
-        return await self._run(answer)
+        return await self._ask(answer)
 
     async def draft(self, diagnosis: Diagnosis) -> str:
         """A new record of this case, for a person to complete."""
 
-        def write() -> str:
+        def write(knowledge: Knowledge) -> str:
             from kb.contribute.draft import draft
 
-            return draft(diagnosis, self._opened)
+            return draft(diagnosis, knowledge)
 
-        return await self._run(write)
+        return await self._ask(write)
 
     async def incidents(self) -> list[Incident]:
         """All records, in order of their ids."""
-        return await self._run(lambda: self._opened.incidents())
+        return await self._ask(lambda knowledge: knowledge.incidents())
 
     def close(self) -> None:
         """Stop reading and release the index; does not wait."""
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    @property
-    def _opened(self) -> Knowledge:
+    async def _ask(self, question: Callable[[Knowledge], Result]) -> Result:
+        await self._opened.wait()
         if self._knowledge is None:
-            raise SupersededError
-        return self._knowledge
+            raise LibraryError("there is no index to search; kb doctor says what is wrong with it")
+        return await self._run(partial(question, self._knowledge))
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)

@@ -9,6 +9,7 @@ from textual.content import Content
 
 if TYPE_CHECKING:
     from kb.diagnosis import Diagnosis, Note
+    from kb.job import Job
 
 _VERDICTS = {
     "match": ("●", "Match", "$success", "a known incident"),
@@ -16,6 +17,8 @@ _VERDICTS = {
     "unknown": ("○", "Unknown", "$error", "nothing known matches"),
     "healthy": ("✓", "Healthy", "$success", "no sign of a failure"),
 }
+
+_MOST_NAMES = 2
 
 _FOLLOW_ON = """\
 ## Only follow-on errors
@@ -52,6 +55,19 @@ def verdict_line(verdict: str) -> Content:
         (f"{sign} {word}", f"bold {colour}"),
         (f"  {meaning}", "dim"),
     )
+
+
+def first_to_fail(job: Job | None) -> Content:
+    """Who failed first, in a line; empty where the log does not tell."""
+    if job is None or not job.culprits:
+        return Content()
+    from kb.views.job import who
+
+    names = ", ".join(map(who, job.culprits[:_MOST_NAMES]))
+    rest = len(job.culprits) - _MOST_NAMES
+    more = f" and {rest} more" if rest > 0 else ""
+    title = "First to fail" if job.failed else "Slow"
+    return Content.assemble((f"{title}  ", "bold"), f"{names}{more}")
 
 
 def explain(diagnosis: Diagnosis) -> str:

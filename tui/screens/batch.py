@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -62,7 +63,7 @@ class BatchScreen(Screen[Path | None]):
         yield ProgressBar(show_eta=True)
         with Vertical(classes="pane") as pane:
             pane.border_title = "Logs"
-            yield DataTable[Content](cursor_type="row")
+            yield DataTable[Text](cursor_type="row")
         hints = Hints(id="hints")
         yield hints
         hints.show(Place.BATCH)
@@ -91,7 +92,7 @@ class BatchScreen(Screen[Path | None]):
         """Add the rows."""
         table = self.query_one(DataTable)
         for outcome in event.outcomes:
-            table.add_row(*map(Content, _cells(outcome, self._directory)), key=outcome.path)
+            table.add_row(*map(Text, _cells(outcome, self._directory)), key=outcome.path)
             self._verdicts[outcome.verdict if isinstance(outcome, Result) else "unreadable"] += 1
         self.query_one(ProgressBar).update(total=event.total, progress=table.row_count)
         counts = ", ".join(f"{count} {name}" for name, count in self._verdicts.most_common())

@@ -10,13 +10,14 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Input, OptionList, Select, Static
+from textual.widgets import Input, OptionList, Select
 from textual.widgets.option_list import Option
 
 from kb.incident import Incident, Kind
 from tui.actions import Place, bindings
 from tui.widgets.detail import Detail
 from tui.widgets.hints import Hints
+from tui.widgets.match_list import what_is_seen
 
 
 class BrowseScreen(Screen[None]):
@@ -41,7 +42,6 @@ class BrowseScreen(Screen[None]):
         with Horizontal(id="records"):
             yield OptionList(id="list", classes="pane")
             yield Detail(id="record", classes="pane")
-        yield Static(id="count")
         hints = Hints(id="hints")
         yield hints
         hints.show(Place.BROWSE)
@@ -102,4 +102,6 @@ def _options(systems: Counter[str]) -> Iterable[tuple[str, str]]:
 
 def _line(incident: Incident) -> Content:
     kind = "" if incident.kind is Kind.INCIDENT else f"  {incident.kind}"
-    return Content.assemble((incident.id, "$primary"), (kind, "dim"), "\n", incident.title)
+    return Content.assemble(
+        (incident.id, "$primary"), (kind, "dim"), "\n", what_is_seen(incident.title)
+    )

@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from tui.actions import Place, actions_of
 
-_KEY_WIDTH = 14
+_KEY_WIDTH = 16
 
 
 class HelpScreen(ModalScreen[None]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import msgspec
 from textual import events, on, work
@@ -17,7 +17,7 @@ from tui.actions import Place, bindings
 from tui.case import Case
 from tui.engine import SupersededError
 from tui.screens.case_actions import CaseActions
-from tui.states import explain, verdict_line
+from tui.states import explain, first_to_fail, verdict_line
 from tui.subject import Subject
 from tui.tour import sample, tour
 from tui.widgets.detail import Detail
@@ -40,8 +40,8 @@ class MainScreen(CaseActions):
     BINDINGS = bindings(Place.ANSWER)
     PLACES = (Place.ANSWER,)
     AUTO_FOCUS = "#box"
-    HORIZONTAL_BREAKPOINTS: ClassVar = [(0, "-too-narrow"), (60, "-narrow"), (110, "-wide")]
-    VERTICAL_BREAKPOINTS: ClassVar = [(0, "-too-low"), (20, "-low"), (30, "-high")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-too-narrow"), (60, "-narrow"), (110, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-too-low"), (20, "-low"), (30, "-high")]  # noqa: RUF012
 
     def __init__(self, subject: Subject) -> None:
         super().__init__()
@@ -58,6 +58,7 @@ class MainScreen(CaseActions):
         with Horizontal(id="answer"):
             with Vertical(id="left"):
                 yield Static(id="verdict")
+                yield Static(id="first-to-fail")
                 yield MatchList(id="matches")
                 yield LogPane()
             with Vertical(id="right"):
@@ -115,7 +116,7 @@ class MainScreen(CaseActions):
         box = self.query_one(PasteBox)
         if subject.text != box.text:
             box.show_asked(subject.text)
-        box.border_subtitle = subject.name
+        box.placeholder = subject.name
         self.say(f"reading {subject.title}")
         try:
             diagnosis = await self.app.engine.diagnose(subject)
@@ -136,6 +137,9 @@ class MainScreen(CaseActions):
         self.set_class(True, "-answered")
         self.query_one(PasteBox).touring = False
         self.query_one(LogPane).show(case.subject, case.diagnosis)
+        first = first_to_fail(case.diagnosis.job)
+        self.query_one("#first-to-fail", Static).update(first)
+        self.query_one("#first-to-fail").display = bool(first)
         await self.query_one(Talk).clear()
         self.app.say_ready(case.diagnosis.elapsed_ms)
         await self._show_matches(case)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -22,8 +23,7 @@ Line = tuple[str | None, int]
 
 class _Row(msgspec.Struct, frozen=True):
     sign: str
-    ranks: str
-    host: str
+    name: str
     text: str
     line: Line | None = None
 
@@ -44,20 +44,21 @@ class RanksScreen(Screen[Line | None]):
         yield Static(_headline(self._job), classes="headline")
         with Vertical(classes="pane") as ranks:
             ranks.border_title = "Ranks"
-            yield DataTable[Content](id="ranks", cursor_type="row", zebra_stripes=False)
+            yield DataTable[Text](
+                id="ranks",
+                cursor_type="row",
+            )
         with Vertical(classes="pane", id="timeline-pane") as timeline:
             timeline.border_title = "Timeline"
-            yield DataTable[Content](id="timeline", cursor_type="row")
+            yield DataTable[Text](id="timeline", cursor_type="row")
         hints = Hints(id="hints")
         yield hints
         hints.show(Place.RANKS)
 
     def on_mount(self) -> None:
         """Fill the tables."""
-        _fill(self.query_one("#ranks", DataTable), ("", "ranks", "host", "said"), self._rows)
-        _fill(
-            self.query_one("#timeline", DataTable), ("time", "rank", "host", "said"), self._moments
-        )
+        _fill(self.query_one("#ranks", DataTable), ("", "who", "said"), self._rows)
+        _fill(self.query_one("#timeline", DataTable), ("time", "who", "said"), self._moments)
         self.query_one("#timeline-pane").display = len(self._moments) > 1
 
     def action_show_line(self) -> None:
@@ -79,10 +80,10 @@ class RanksScreen(Screen[Line | None]):
                 self.app.notify("The log has no line of it.")
 
 
-def _fill(table: DataTable[Content], columns: Sequence[str], rows: Sequence[_Row]) -> None:
+def _fill(table: DataTable[Text], columns: Sequence[str], rows: Sequence[_Row]) -> None:
     table.add_columns(*columns)
     for row in rows:
-        table.add_row(*(Content(cell) for cell in (row.sign, row.ranks, row.host, row.text)))
+        table.add_row(*map(Text, (row.sign, row.name, row.text)))
 
 
 def _headline(job: Job) -> Content:
@@ -98,10 +99,9 @@ def _rows(job: Job) -> Iterator[_Row]:
         yield _row(first, said)
     missing = _missing(job)
     if missing:
-        yield _Row("silent", folded(missing), "", "no line of these ranks in the logs")
+        yield _Row("silent", _ranks(missing), "no line of theirs in the logs")
     for group in job.others:
-        count = f" ({len(group.ranks)})" if len(group.ranks) > 1 else ""
-        yield _Row("then", f"{folded(group.ranks)}{count}", "", group.text)
+        yield _Row("then", _ranks(group.ranks), group.text)
     for said in job.earlier:
         yield _row("attempt before", said)
 
@@ -112,13 +112,16 @@ def _missing(job: Job) -> list[int]:
     return [rank for rank in range(job.world_size or 0) if rank not in heard] if job.failed else []
 
 
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks: {folded(ranks)}"
+
+
 def _row(sign: str, said: Saying) -> _Row:
     line = None if said.line is None else (said.file, said.line)
-    rank = "?" if said.rank is None else str(said.rank)
-    return _Row(sign, rank, said.host or "", said.text or said.file or "", line)
+    text = (said.text or said.file or "").replace(said.time or "\0", "").strip()
+    return _Row(sign, who(said), text, line)
 
 
 def _moment(said: Saying) -> _Row:
-    text = (said.text or "").replace(said.time or "\0", "").strip()
-    name = "" if said.rank is None and said.host is None else who(said)
-    return msgspec.structs.replace(_row(said.time or "", said), ranks=name, host="", text=text)
+    row = _row(said.time or "", said)
+    return msgspec.structs.replace(row, name="") if said.rank is said.host is None else row

@@ -99,7 +99,8 @@ class LogPane(Vertical):
     def _entitle(self, lines: Lines) -> None:
         more = "" if lines.complete else "+"
         count = f"{lines.line_count:,}{more} lines"
-        self.border_title = ", ".join(filter(None, [self._file or "log", count, self._about]))
+        self.border_title = self._file or "log"
+        self.border_subtitle = ", ".join(filter(None, [count, self._about]))
 
 
 def _ranks(diagnosis: Diagnosis) -> str:

@@ -20,7 +20,7 @@ _BAR_CELLS = 8
 _MOST_SYSTEMS = 3
 _LONGEST_TITLE = 80
 _BECAUSE = re.compile(r",? because ")
-"""What comes before is what is seen; the cause stands in the detail."""
+"""Before it stands what is seen, behind it the cause."""
 
 
 class MatchList(OptionList):
@@ -42,6 +42,11 @@ class MatchList(OptionList):
         return option.id if option else None
 
 
+def what_is_seen(title: str) -> str:
+    """The first part of a title, short enough for a list."""
+    return shorten(_BECAUSE.split(title)[0], _LONGEST_TITLE, placeholder=" …")
+
+
 def bar(share: float, cells: int) -> Content:
     """A bar that is full at 1."""
     full = round(share * cells)
@@ -54,5 +59,5 @@ def _line(match: Match) -> Content:
         (f"{percent(match.confidence):>4} ", "bold"),
         bar(match.confidence, _BAR_CELLS),
         (f" {systems}\n", "dim"),
-        shorten(_BECAUSE.split(match.incident.title)[0], _LONGEST_TITLE, placeholder=" …"),
+        what_is_seen(match.incident.title),
     )
