@@ -43,6 +43,7 @@ class LogView(ScrollView):
     LogView {
         background: $surface;
         color: $foreground;
+        overflow-y: scroll;
         scrollbar-size-horizontal: 1;
         & > .log-view--gutter { text-style: dim; }
         & > .log-view--mark { color: $text-warning; text-style: bold; }
