@@ -164,6 +164,16 @@ def hints(place: Place) -> tuple[Action, ...]:
     return (*own[: MOST_HINTS - len(general)], *general)
 
 
+def keys_table() -> str:
+    """All actions as a table in Markdown, for docs/tui.md."""
+    rows = [
+        f"| {action.place} | {_written_keys(action)} | `{action.identifier}` | {action.help} |"
+        for place in Place
+        for action in actions_of(place)
+    ]
+    return "\n".join(["| where | keys | action | does |", "| --- | --- | --- | --- |", *rows])
+
+
 def keymap(keys: Mapping[str, str]) -> dict[str, str]:
     """The user's keys by action, checked.
 
@@ -178,6 +188,10 @@ def keymap(keys: Mapping[str, str]) -> dict[str, str]:
                 f" choose of: {', '.join(sorted(known))}"
             )
     return dict(keys)
+
+
+def _written_keys(action: Action) -> str:
+    return ", ".join(f"`{_SHOWN.get(key, key)}`" for key in action.keys.split(","))
 
 
 def _bindings(action: Action) -> Iterator[Binding]:

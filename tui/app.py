@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 from textual import work
@@ -19,6 +19,8 @@ from tui.subject import Subject
 from tui.themes import THEMES
 
 if TYPE_CHECKING:
+    from kb.history import History
+
     from kb.diagnosis import Diagnosis
     from kb.settings import Settings
 
@@ -100,7 +102,19 @@ class KbApp(App[int], inherit_bindings=False):
 
     def remember(self, subject: Subject, diagnosis: Diagnosis) -> None:
         """Keep a search in the history."""
-        del subject, diagnosis
+        from kb.history import Search
+
+        self.history.add(Search.of(diagnosis, subject.kept_text(), subject.kept_paths()))
+
+    @cached_property
+    def history(self) -> History:
+        """The last searches."""
+        from kb.history import History
+
+        return History(self.settings, self._notice_here)
+
+    def _notice_here(self, sentence: str) -> None:
+        self.tell(sentence, "warning")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The actions that are at hand, by name."""

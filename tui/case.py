@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
+    from kb.handoff import HandOff
+
     from kb.conversation import Conversation
     from kb.diagnosis import Diagnosis, Match
     from tui.subject import Subject
@@ -25,14 +28,31 @@ class Case(msgspec.Struct, frozen=True):
         """What the log said."""
         return self.conversation.diagnosis
 
+    @property
+    def matches(self) -> tuple[Match, ...]:
+        """The incidents in their current order."""
+        return self.conversation.matches
+
     def match(self, identifier: str | None) -> Match | None:
         """The match with an incident."""
-        matches = self.conversation.matches
-        return next((match for match in matches if match.incident.id == identifier), None)
+        return next((match for match in self.matches if match.incident.id == identifier), None)
 
     def done_of(self, identifier: str) -> frozenset[int]:
         """The steps of an incident that are done."""
         return frozenset(step for incident, step in self.done if incident == identifier)
+
+    def handoff(self) -> HandOff:
+        """The note for the next engineer, as things stand."""
+        from kb.handoff import HandOff
+
+        return HandOff.of(
+            self.diagnosis,
+            datetime.now().astimezone(),
+            (self.subject.title,),
+            self.conversation.matches,
+            {match.incident.id: self.done_of(match.incident.id) for match in self.matches},
+            self.conversation.turns,
+        )
 
     def ticked(self, identifier: str, step: int) -> Case:
         """The case with a step done, or not done again."""

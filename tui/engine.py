@@ -72,13 +72,12 @@ class Engine:
                 raise SupersededError
 
         def search(knowledge: Knowledge) -> Diagnosis:
-            from kb.conversation import CANDIDATES
             from kb.diagnosis import diagnose
             from kb.log import Log
 
             check()
             log = Log(source.watched(check) for source in subject.sources)
-            return diagnose(log, knowledge, CANDIDATES)
+            return diagnose(log, knowledge)
 
         return await self._ask(search)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import tempfile
@@ -24,6 +25,7 @@ LONGEST_PASTED_LINE = 20_000
 """Characters; an editor that wraps a longer line does not keep up with typing."""
 
 _TITLE_WIDTH = 60
+_LONGEST_KEPT = 65_536
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -62,6 +64,17 @@ class Subject(msgspec.Struct, frozen=True):
             return (*typed, Source(None, lambda: path.open("rb"), path=path))
         return (*typed, *Log.from_paths(self.paths).sources)
 
+    def kept_text(self) -> str:
+        """What the history keeps of the text: of what was pasted into a file, its beginning."""
+        if not self.spooled:
+            return self.text
+        with self.paths[0].open(encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST_KEPT)
+
+    def kept_paths(self) -> tuple[str, ...]:
+        """The files that can be opened again."""
+        return () if self.spooled else tuple(str(path.absolute()) for path in self.paths)
+
 
 def is_large(text: str) -> bool:
     """Whether a paste is too much for an editor."""
@@ -74,7 +87,7 @@ def is_large(text: str) -> bool:
 
 def attach(text: str) -> Subject:
     """Keep a large paste in a file of its own."""
-    with tempfile.NamedTemporaryFile("wb", prefix="kb-paste-", delete=False) as file:
+    with _spool() as file:
         file.write(text.encode("utf-8", "surrogatepass"))
     return Subject(paths=(Path(file.name),), name="pasted log", spooled=True)
 
@@ -94,7 +107,7 @@ def from_arguments(paths: Sequence[Path]) -> Subject:
 
 def _piped() -> Subject:
     """Read the pipe to its end, then give the keyboard back to whoever reads the input."""
-    with tempfile.NamedTemporaryFile("wb", prefix="kb-pipe-", delete=False) as file:
+    with _spool() as file:
         while chunk := sys.stdin.buffer.read(1 << 20):
             file.write(chunk)
     try:
@@ -104,3 +117,10 @@ def _piped() -> Subject:
     os.dup2(keyboard, sys.stdin.fileno())
     os.close(keyboard)
     return Subject(paths=(Path(file.name),), name="piped log", spooled=True)
+
+
+def _spool() -> tempfile._TemporaryFileWrapper[bytes]:
+    """A file for what was pasted or piped in; gone when the app ends."""
+    file = tempfile.NamedTemporaryFile("wb", prefix="kb-", delete=False)  # noqa: SIM115
+    atexit.register(Path(file.name).unlink, missing_ok=True)
+    return file

@@ -172,8 +172,7 @@ class CaseActions(Screen[None]):
         """Choose one of the last searches."""
         from tui.screens.history import HistoryScreen
 
-        kept = self.app.settings.history
-        screen = HistoryScreen(self.app.history.load() if kept else [], kept)
+        screen = HistoryScreen(self.app.history.load(), self.app.settings.history)
         subject = await self.app.push_screen_wait(screen)
         if subject:
             self.ask(subject)

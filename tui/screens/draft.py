@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kb.handoff import write_new
+from kb.files import write_new
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static, TextArea
 
+from kb.errors import OutputError
+from kb.log.clean import printable
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
 
@@ -43,9 +46,8 @@ class DraftScreen(Screen[Path | None]):
         path = Path(self.query_one("#path", Input).value).expanduser()
         try:
             written = write_new(path, self.query_one("#draft", TextArea).text)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            self.query_one("#wrong", Static).update(f"It cannot be written there: {reason}.")
+        except OutputError as error:
+            self.query_one("#wrong", Static).update(Content(printable(str(error))))
             return
         self.is_draft = False
         self.dismiss(written)

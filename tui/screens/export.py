@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kb.handoff import HandOff, to_json, to_markdown, write_new
+from kb.files import write_new
+from kb.handoff import HandOff, to_json, to_markdown
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
+
+from kb.errors import OutputError
+from kb.log.clean import printable
 
 
 class ExportScreen(ModalScreen[Path | None]):
@@ -34,6 +39,5 @@ class ExportScreen(ModalScreen[Path | None]):
         text = to_json(self._note) if path.suffix == ".json" else to_markdown(self._note)
         try:
             self.dismiss(write_new(path, text))
-        except OSError as error:
-            reason = error.strerror or str(error)
-            self.query_one("#wrong", Static).update(f"It cannot be written there: {reason}.")
+        except OutputError as error:
+            self.query_one("#wrong", Static).update(Content(printable(str(error))))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from textwrap import shorten
 
 from kb.history import Search
 from textual import on
@@ -17,6 +19,7 @@ from tui.subject import Subject
 from tui.widgets.hints import Hints
 
 _EMPTY = "No search is remembered yet."
+_LONGEST_TITLE = 90
 _OFF = "Searches are not remembered: the configuration says history = false."
 
 
@@ -48,12 +51,16 @@ class HistoryScreen(Screen[Subject | None]):
         place = self.query_one(OptionList).highlighted
         if place is not None:
             search = self._searches[place]
-            self.dismiss(Subject(text=search.text, paths=search.paths, name=search.name))
+            name = ", ".join(search.paths)
+            self.dismiss(Subject(search.text, tuple(map(Path, search.paths)), name))
 
 
 def _line(search: Search) -> Content:
-    when = search.time.strftime("%Y-%m-%d %H:%M")
+    when = search.time.astimezone().strftime("%Y-%m-%d %H:%M")
     found = search.incident or search.verdict
     return Content.assemble(
-        (f"{when}  ", "dim"), search.title, "\n", (f"{'':18}{found}", "$primary")
+        (f"{when}  ", "dim"),
+        shorten(search.title, _LONGEST_TITLE, placeholder=" …"),
+        "\n",
+        (f"{'':18}{found}", "$primary"),
     )
