@@ -24,6 +24,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A sentence-transformers model to use instead of the shipped encoder, by name or path; needs
     `pip install 'incident-kb[models]'`. `KB_MODEL` overrides."""
 
+    history: bool = True
+    """Keep the last searches of the TUI on this machine, with secrets masked, so that one can be
+    opened again. `false`: none is kept, and none is shown."""
+
 
 def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
     """Read the configuration file, the environment and the command line, in this order.
@@ -36,6 +40,7 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
     return Settings(
         incidents=(*filter(None, directories), *map(str, extra_incidents)),
         model=os.environ.get("KB_MODEL") or stored.model,
+        history=stored.history,
     )
 
 

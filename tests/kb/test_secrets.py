@@ -34,13 +34,13 @@ _JWT = ".".join([*_PART, _some(43)])
 
 PLANTED = [
     # (line, what must not be left of it, what must be left)
-    ("huggingface login with hf_{} done", _some(34), "login with <secret: hugging face token> done"),
+    ("huggingface login with hf_{} done", _some(34), "with <secret: hugging face token> done"),
     ("b'logged in\\nhf_{}\\n'", _some(34), "logged in"),
     ("wandb login {}", _HEX, "wandb login <secret: wandb key>"),
     ("export WANDB_API_KEY={}", _HEX, "export WANDB_API_KEY=<secret: "),
     ("wandb: Paste an API key from your profile and hit enter: {}", _HEX, "hit enter: <secret: "),
     ("wandb_v1_{}", _some(40), "<secret: wandb key>"),
-    ("machine api.wandb.ai login user password {}", _HEX, "machine api.wandb.ai login user"),
+    ("machine api.wandb.ai login me password {}", _HEX, "machine api.wandb.ai login me"),
     ("using key AKIA{} in us-east-1", _some(16, string.ascii_uppercase), "in us-east-1"),
     ("aws_secret_access_key = {}", _some(20) + "/+" + _some(18), "aws_secret_access_key ="),
     ("AWS_SESSION_TOKEN={}", _some(200), "AWS_SESSION_TOKEN="),
