@@ -1,4 +1,5 @@
-"""Where things lie: the incidents that come with the package, the cache, the configuration."""
+"""Where things lie: the incidents that come with the package, the cache, the history, the
+configuration."""
 
 from __future__ import annotations
 
@@ -29,6 +30,12 @@ def cache_directory() -> Path:
     """Where indexes are kept; `KB_CACHE` overrides the platform's choice."""
     override = os.environ.get("KB_CACHE")
     return Path(override) if override else Path(platformdirs.user_cache_dir(_APP))
+
+
+def state_directory() -> Path:
+    """Where the last searches are kept; `KB_STATE` overrides the platform's choice."""
+    override = os.environ.get("KB_STATE")
+    return Path(override) if override else Path(platformdirs.user_state_dir(_APP))
 
 
 def index_directory(incidents: Iterable[Path], model: str) -> Path:

@@ -2,7 +2,7 @@
 
 from kb.classify.cluster import Cluster
 from kb.classify.inputs import Unit, find_units
-from kb.classify.journal import Journal, encode, write_whole
+from kb.classify.journal import Journal, encode
 from kb.classify.local import classify_here
 from kb.classify.result import Outcome, Place, Result, Row, Unreadable
 from kb.classify.run import Run, run
@@ -24,5 +24,4 @@ __all__ = [
     "find_units",
     "run",
     "summarize",
-    "write_whole",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
@@ -11,6 +10,7 @@ import msgspec
 
 from kb.classify.result import Result, Row
 from kb.errors import OutputError
+from kb.files import cannot_write, write_whole
 
 _BEGIN = b'{"path":'
 """Of every row."""
@@ -34,7 +34,7 @@ class Journal:
             self.results = [Result.from_row(row) for row in _rows(whole, path)]
             self._file = path.open("ab")
         except OSError as error:
-            raise _cannot_write(path, error) from error
+            raise cannot_write(path, error) from error
         self._file.truncate(len(whole + end))
 
     def __enter__(self) -> Self:
@@ -58,20 +58,6 @@ def encode(results: Iterable[Result]) -> bytes:
     return b"".join(msgspec.json.encode(result.row()) + b"\n" for result in results)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in its place at once: whoever looks sees the old one or the new one.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-
-
 def _rows(lines: bytes, path: Path) -> Iterator[Row]:
     for number, line in enumerate(lines.split(b"\n") if lines else (), 1):
         try:
@@ -80,7 +66,3 @@ def _rows(lines: bytes, path: Path) -> Iterator[Row]:
             raise OutputError(
                 f"{path} cannot be continued: line {number} is no result: {error}"
             ) from error
-
-
-def _cannot_write(path: Path, error: OSError) -> OutputError:
-    return OutputError(f"cannot write {path}: {error.strerror or error}")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from kb.classify import Journal, Summary, encode, write_whole
+from kb.classify import Journal, Summary, encode
 from kb.errors import OutputError
+from kb.files import write_whole
 from kb.incident import Incident
 from kb.library import Library
 from kb.settings import Settings

@@ -1,0 +1,169 @@
+"""Tokens, keys and passwords are masked in all that is kept or leaves the tool.
+
+A detector is a row: what it finds, and how that looks. Tokens that can be told by their form come
+first; then what is told by its name, such as `HF_TOKEN=` or `"password":`. Nothing is masked for
+being random alone: hashes, digests and ids are what a log is searched for.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, partial
+from importlib import import_module
+
+import msgspec
+
+
+class Detector(msgspec.Struct, frozen=True):
+    """How secrets look. The named group that matches is masked, or without one the whole."""
+
+    pattern: re.Pattern[str]
+    name: str | None = None
+    """What is found; where it is None, the group's name says it."""
+
+
+_STANDARD = {
+    "aws": "AWSKeyDetector",
+    "azure_storage_key": "AzureStorageKeyDetector",
+    "discord": "DiscordBotTokenDetector",
+    "github_token": "GitHubTokenDetector",
+    "gitlab_token": "GitLabTokenDetector",
+    "mailchimp": "MailchimpDetector",
+    "pypi_token": "PypiTokenDetector",
+    "sendgrid": "SendGridDetector",
+    "slack": "SlackDetector",
+    "square_oauth": "SquareOAuthDetector",
+    "stripe": "StripeDetector",
+    "telegram_token": "TelegramBotTokenDetector",
+    "twilio": "TwilioKeyDetector",
+}
+"""The detectors of detect-secrets that go by the form of a secret. Those that go by its name are
+in `_NAMED`; those that go by entropy would mask every digest."""
+
+_WORD = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
+"""Where a word begins; in a quoted text `\\n` stands before it."""
+
+_VALUE = (
+    r"(?!(?:none|null|nil|true|false|empty|undefined|\*+|\.+|…)(?:[\\\"'\s,;)}\]]|$))"
+    r"(?!(?:~|\.{1,2})?/(?:[\w.@-]+/)*[\w.@-]*(?:[\\\"'\s,;)}\]]|$))"
+)
+"""What follows a name and is not a secret: nothing, or a path."""
+_QUOTED = (
+    rf"\\?\"{_VALUE}(?P<double>[^\"\\\n<$][^\"\\\n]*)|\\?'{_VALUE}(?P<single>[^'\\\n<$][^'\\\n]*)"
+)
+_BARE = r"[^\s\"'\\<>$,;&(){}\[\]|]"
+_NAME = (
+    r"(?=[acdempsx_])(?:(?:api|auth|access|account|secret|private|client|signing|encryption|master"
+    r"|service)[ _-]?key(?:[_-]?id|[_-]data)?|pass(?:word|wd|phrase)|(?<![a-z])pwd|secret|db_?pass"
+    r"|credentials?|x-amz-(?:signature|security-token)|_jwt|auth_?token)\d?"
+)
+_CLOSED = r"(?:\\?[\"'])?\]?[ \t]{0,4}"
+
+_TOKENS = {
+    "hugging_face_token": r"(?:hf_|api_org_)[A-Za-z0-9]{30,}",
+    "wandb_key": r"wandb_v\d_\w{20,}",
+    "google_api_key": r"AIza[\w-]{35}",
+    "google_access_token": r"ya29\.[\w-]{20,}",
+    "github_token": r"github_pat_\w{22,}",
+    "npm_token": r"npm_[A-Za-z0-9]{36}",
+    "nvidia_key": r"nvapi-[\w-]{20,}",
+    "docker_token": r"dckr_(?:pat|oat)_[\w-]{20,}",
+    "databricks_token": r"dapi[0-9a-f]{32}",
+    "vault_token": r"hv[sbr]\.[\w-]{20,}",
+    "alibaba_access_key": r"LTAI[A-Za-z0-9]{12,30}",
+    "tencent_access_key": r"AKID[A-Za-z0-9]{32}",
+    "api_key": r"sk-(?:(?:proj|ant|svcacct|admin|or)-[\w-]{20,}|[A-Za-z0-9]{32,})",
+    "json_web_token": r"eyJ[\w=-]{8,}\.[\w=-]{8,}(?:\.[\w=+/-]*)?",
+    "munge_credential": r"MUNGE:[A-Za-z0-9+/=]{20,}:?",
+}
+"""Tokens by their form; each begins a word, so a long word is tried once."""
+
+_BEGIN, _END = (
+    rf"-----{word} [A-Z0-9 ]{{0,30}}PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END")
+)
+_KEYS = (
+    rf"{_BEGIN}(?:[^-]|-(?!----))*+{_END}",
+    rf"{_BEGIN}(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{{16,}})*",  # its end was cut off
+    r"Private-Lines: \d+(?P<secret>(?:\s+[A-Za-z0-9+/=]{16,})+)",
+    rf"{_WORD}(?:MII[A-Za-z]|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/]{{40,}}={{0,2}}",  # one line of it
+)
+
+_NAMED = {
+    "aws secret key": (r"secret_?(?:access_?)?key\W{1,6}(?P<secret>[A-Za-z0-9/+]{40})(?![\w/+])",),
+    "wandb key": (
+        r"wandb[ :]+login\b[^\n]{0,60}?(?P<secret>\b[0-9a-f]{40}\b)",
+        r"api key\b[^\n]{0,80}?(?P<secret>\b[0-9a-f]{40}\b)",
+    ),
+    "authorization": (
+        r"\bauthorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?:basic|token|negotiate|digest)"
+        r" (?P<secret>[^\s\"'\\<]+)",
+        r"\bbearer[ :=]{1,3}(?P<secret>(?=[^\s\"'\\<]{0,200}\d)[\w.~+/=-]{8,})",
+        r"\"auth\\?\"[ \t]{0,4}:[ \t]{0,4}\\?\"(?P<secret>[A-Za-z0-9+/=_-]{8,})",
+    ),
+    "credentials in a url": (
+        r"://(?P<secret>[^\s/:@?#\[\]\"'<>]{0,200}:[^\s/@\"'<>]{1,200})@(?!sha256:)",
+        r"://(?P<secret>[^\s/:@?#\[\]\"'<>]{16,200})@",
+    ),
+    "signature": (r"[?&;](?:x-amz-signature|sig|signature)=(?P<secret>[\w%+/=-]{16,})",),
+    "token": (
+        rf"(?-i:_TOKEN){_CLOSED}[=:]=?[ \t]{{0,4}}"
+        rf"(?:{_QUOTED}|{_VALUE}(?P<bare>(?!\d+\b){_BARE}{{4,}}))",
+        rf"token{_CLOSED}[=:]=?[ \t]{{0,4}}\\?[\"']?{_VALUE}"
+        rf"(?P<bare>(?!\d+\b)(?={_BARE}{{0,200}}\d){_BARE}{{12,}})",
+    ),
+    "password": (
+        # What stands behind a colon and goes on is a sentence.
+        rf"{_NAME}{_CLOSED}(?:(=>|:?={{1,2}})|:)[ \t]{{0,4}}(?:{_QUOTED}"
+        rf"|{_VALUE}(?P<bare>{_BARE}++)(?(1)|(?=[ \t\r]*(?:$|[,;}}&\])]))))",
+        rf"(?<![\w-])--(?:[\w-]{{0,40}}-)?(?:token|password|passwd|secret|api-key)[ =]{{1,4}}"
+        rf"{_VALUE}(?P<bare>(?!\d+\b|-){_BARE}+)",
+        rf"\blogin \S{{1,200}}\s{{1,8}}password (?P<bare>{_BARE}+)",
+        rf"\bsshpass -p ?[\"']?(?P<bare>{_BARE}+)",
+        rf"\bcurl\b[^\n]{{0,200}}? (?:-u|--user)[ =][\"']?(?P<bare>[\w.@-]{{1,100}}:{_BARE}+)",
+    ),
+}
+
+
+def mask_secrets(text: str) -> str:
+    """Put `<secret: its kind>` in the place of every secret; the rest, and the number of lines,
+    stay. Takes linear time. Its own output it returns unchanged."""
+    for detector in _detectors():
+        text = detector.pattern.sub(partial(_hidden, detector.name), text)
+    return text
+
+
+def _hidden(name: str | None, match: re.Match[str]) -> str:
+    group = match.lastgroup or 0
+    label = f"<secret: {name or str(group).replace('_', ' ')}>"
+    secret = "\n".join([label] * (match[group].count("\n") + 1))
+    before = match.string[match.start() : match.start(group)]
+    return before + secret + match.string[match.end(group) : match.end()]
+
+
+@cache
+def _detectors() -> tuple[Detector, ...]:
+    """All of them, in order. A key of several lines holds lines that look like other secrets."""
+    keys = [Detector(re.compile(form), "private key") for form in _KEYS]
+    named = [
+        Detector(re.compile(form, re.IGNORECASE | re.MULTILINE), name)
+        for name, forms in _NAMED.items()
+        for form in forms
+    ]
+    return (*keys, Detector(_any_token()), *named)
+
+
+def _any_token() -> re.Pattern[str]:
+    """All forms in one expression, each in a group of its name."""
+    forms = {name: [form] for name, form in _TOKENS.items()}
+    for module, plugin in _STANDARD.items():
+        detector = getattr(import_module(f"detect_secrets.plugins.{module}"), plugin)
+        name = detector.secret_type.lower().replace(" ", "_")
+        forms.setdefault(name, []).extend(map(_inlined, detector.denylist))
+    groups = (f"(?P<{name}>{'|'.join(some)})" for name, some in forms.items())
+    return re.compile(f"{_WORD}(?:{'|'.join(groups)})")
+
+
+def _inlined(pattern: re.Pattern[str]) -> str:
+    """An expression with its flags, as a part of another one."""
+    flags = "".join(letter for letter, flag in (("i", re.I), ("x", re.X)) if pattern.flags & flag)
+    return f"(?{flags}:{pattern.pattern})"

@@ -1,0 +1,150 @@
+"""Secrets are masked, and what a log is searched for stays. Every secret is made here, at run
+time: none stands in the file."""
+
+from __future__ import annotations
+
+import base64
+import random
+import string
+from pathlib import Path
+
+import pytest
+
+from kb.secrets import mask_secrets
+
+_RANDOM = random.Random(7)
+
+
+def _some(count: int, letters: str = string.ascii_letters + string.digits) -> str:
+    """Random letters with a digit among them, as tokens have."""
+    return "".join(_RANDOM.choices(letters, k=count - 1)) + "7"
+
+
+_HEX = _some(40, "0123456789abcdef")
+_WORD = _some(24)
+_LINES = [_some(64) for _ in range(5)]
+_KEY = "\n".join(
+    ["-----BEGIN RSA " + "PRIVATE KEY-----", *_LINES, "-----END RSA " + "PRIVATE KEY-----"]
+)
+_PART = [
+    base64.urlsafe_b64encode(part).decode().rstrip("=")
+    for part in (b'{"alg":"HS256"}', b'{"sun":"root","exp":1}')
+]
+_JWT = ".".join([*_PART, _some(43)])
+
+PLANTED = [
+    # (line, what must not be left of it, what must be left)
+    ("huggingface login with hf_{} done", _some(34), "with <secret: hugging face token> done"),
+    ("b'logged in\\nhf_{}\\n'", _some(34), "logged in"),
+    ("wandb login {}", _HEX, "wandb login <secret: wandb key>"),
+    ("export WANDB_API_KEY={}", _HEX, "export WANDB_API_KEY=<secret: "),
+    ("wandb: Paste an API key from your profile and hit enter: {}", _HEX, "hit enter: <secret: "),
+    ("wandb_v1_{}", _some(40), "<secret: wandb key>"),
+    ("machine api.wandb.ai login me password {}", _HEX, "machine api.wandb.ai login me"),
+    ("using key AKIA{} in us-east-1", _some(16, string.ascii_uppercase), "in us-east-1"),
+    ("aws_secret_access_key = {}", _some(20) + "/+" + _some(18), "aws_secret_access_key ="),
+    ("AWS_SESSION_TOKEN={}", _some(200), "AWS_SESSION_TOKEN="),
+    ("GET /v1?key=AIza{} 403", _some(35), "403"),
+    ('"private_key_id": "{}",', _HEX, '"private_key_id": "<secret: '),
+    ("SLURM_JWT={}", _JWT, "SLURM_JWT="),
+    ("slurmrestd: auth: {} rejected", _JWT, "slurmrestd: auth: <secret: json web token> rejected"),
+    ("Authorization: Bearer {}", _WORD, "Authorization: Bearer <secret: authorization>"),
+    ("-H 'Authorization: Basic {}' -v", _WORD, "' -v"),
+    ('{{"auths": {{"nvcr.io": {{"auth": "{}"}}}}}}', _WORD, "nvcr.io"),
+    ("git clone https://user:{}@git.example.org/a.git", _WORD, "@git.example.org/a.git"),
+    ("git clone https://{}@git.example.org/a.git", _WORD, "@git.example.org/a.git"),
+    ("redis://:{}@10.0.0.1:6379/0", _WORD, "@10.0.0.1:6379/0"),
+    ("HF_TOKEN={} NCCL_DEBUG=INFO", _WORD, " NCCL_DEBUG=INFO"),
+    ("MY_SERVICE_TOKEN: '{}'", _WORD, "MY_SERVICE_TOKEN: '<secret: "),
+    ("http://localhost:8888/lab?token={}", _HEX + "0a1b2c3d", "http://localhost:8888/lab?token="),
+    ("OPENAI_API_KEY=sk-proj-{}", _some(48), "OPENAI_API_KEY="),
+    ("password={}", "hunter2", "password=<secret: password>"),
+    ("db_password: {}", "hunter2", "db_password: <secret: password>"),
+    ('{{"user": "me", "password": "{}", "port": 1}}', "two words", '"port": 1'),
+    ('"{{\\"apiKey\\": \\"{}\\"}}"', _WORD, "apiKey"),
+    ("mysql --password={} -h db", "hunter2", " -h db"),
+    ("vllm serve m --api-key {} --port 80", _WORD, " --port 80"),
+    ("sshpass -p {} ssh node-1", "hunter2", " ssh node-1"),
+    ("remote: ghp_{}", _some(36), "remote: <secret: github token>"),
+    ("xoxb-{}", "123456789012-123456789012-" + _some(24), "<secret: slack token>"),
+    ("SAS https://a.blob.core.windows.net/c?sv=1&sig={}&se=2", _some(43), "&se=2"),
+    ("client-key-data: {}", _some(80), "client-key-data: "),
+    ("LTAI{} is disabled", _some(20), " is disabled"),
+    ("MUNGE:{}:", _some(60), "<secret: munge credential>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "secret", "rest"), PLANTED, ids=[row[0][:30] for row in PLANTED])
+def test_secret_is_masked_and_the_rest_stays(line: str, secret: str, rest: str) -> None:
+    masked = mask_secrets(f"before\n{line.format(secret)}\nafter")
+    assert secret not in masked
+    assert "<secret: " in masked
+    assert rest in masked
+    assert masked.startswith("before\n")
+    assert masked.endswith("\nafter")
+    assert mask_secrets(masked) == masked
+
+
+_WHOLE_KEYS = {
+    "whole": _KEY,
+    "cut off": _KEY.rpartition("\n")[0],
+    "escaped": _KEY.replace("\n", "\\n"),
+    "prefixed": _KEY.replace("\n", "\n[rank0]: "),
+}
+
+
+@pytest.mark.parametrize("key", _WHOLE_KEYS.values(), ids=_WHOLE_KEYS)
+def test_no_line_of_a_private_key_is_left_and_no_line_number_moves(key: str) -> None:
+    text = f"before\n{key}\nafter the key\nRuntimeError: it failed\n"
+    masked = mask_secrets(text)
+    assert not any(line in masked for line in _LINES)
+    assert masked.endswith("\nafter the key\nRuntimeError: it failed\n")
+    assert masked.count("\n") == text.count("\n")
+
+
+KEPT = [
+    f"commit {_HEX}",
+    "image sha256:" + _some(64, "0123456789abcdef"),
+    "docker://pytorch:24.01@sha256:" + _some(64, "0123456789abcdef"),
+    "ncclUniqueId 0x" + _some(32, "0123456789abcdef") + " commId 0xdeadbeef7",
+    "GPU-8c0b6e2a-6d3b-4a51-9c7e-3f1f0e1d2c3b uuid 123e4567-e89b-12d3-a456-426614174000",
+    "/opt/conda/lib/python3.11/site-packages/huggingface_hub/hf_api.py:1234",
+    "from huggingface_hub import hf_hub_download, hf_raise_for_status",
+    "frame #0: c10::Error::Error(c10::SourceLocation) + 0x57 (0x7f1f2d1e4617 in libc10.so)",
+    "max_tokens=4096 pad_token_id=128001 eos_token='<|endoftext|>' num_tokens: 1234567890123",
+    "special token: [PAD], bos_token: begin, token_type_ids: 0",
+    "HF_TOKEN_PATH=/root/.cache/huggingface/token HF_TOKEN=$TOKEN API_KEY=${KEY}",
+    "GOOGLE_APPLICATION_CREDENTIALS=/etc/gcp/credentials.json",
+    "PWD=/home/user OLDPWD=/tmp",
+    "api_key='EMPTY' password=None token=*** secret: null",
+    "sshd: Failed password for root from 10.0.0.1 port 22",
+    "password: authentication failed for user",
+    'MountVolume.SetUp failed: secret "registry-key" not found',
+    "Unexpected token: expected ',' at line 1",
+    "NCCL_IB_PKEY=0x8001 NCCL_DEBUG=INFO MASTER_ADDR=node-1",
+    "tcp://10.0.0.1:29500 http://node-1:8000/v1 ssh://git@github.com/a/b",
+    "SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000",
+    "kv_cache key: torch.Size([1, 32, 128]) forward_pass=0.31 backward_pass: 12ms",
+    "blob " + base64.b64encode(_some(90).encode()).decode(),
+]
+
+
+@pytest.mark.parametrize("line", KEPT, ids=[line[:30] for line in KEPT])
+def test_what_is_no_secret_stays(line: str) -> None:
+    assert mask_secrets(line) == line
+
+
+@pytest.mark.parametrize("folder", ["incidents", "benchmarks/reports", "benchmarks/jobs"])
+def test_nothing_is_masked_in_logs_without_secrets(folder: str) -> None:
+    for file in sorted(Path(folder).rglob("*")):
+        if file.is_file():
+            text = file.read_text(encoding="utf-8", errors="replace")
+            assert mask_secrets(text) == text, file
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "-", "sk-", "eyJa.", "://a:", "token=", "--a-", 'password="', "./a/", "wandb login "],
+)
+def test_hostile_long_line_ends(unit: str) -> None:
+    assert "\n" not in mask_secrets(unit * (300_000 // len(unit)))
