@@ -16,6 +16,7 @@ from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, collect, fa
 from kb.evidence.markers import Grade
 from kb.glossary import has_chinese, translate
 from kb.incident import Incident, Kind, Strength
+from kb.inquiry import Belief, Inquiry, next_inquiry, seen_in
 from kb.job import Analysis, Job, analyse
 from kb.knowledge import Knowledge
 from kb.log import Block, Log
@@ -65,11 +66,15 @@ class Note(msgspec.Struct, frozen=True):
     why: tuple[Why, ...]
 
 
+DONT_KNOW = "don't know"
+"""Can be answered to every question, and changes nothing."""
+
+
 class Question(msgspec.Struct, frozen=True):
     """What would change the order of the matches."""
 
     text: str
-    answers: tuple[str, ...] = ("yes", "no")
+    answers: tuple[str, ...] = ("yes", "no", DONT_KNOW)
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -79,7 +84,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
     matches: tuple[Match, ...]
     """Best first; records of kind `incident` only."""
     notes: tuple[Note, ...]
-    question: Question | None
+    candidates: tuple[Match, ...]
+    """The matches and those behind them that are too unlikely to be shown, for a conversation to
+    choose among; empty where nothing known fits."""
     job: Job | None
     """Who failed first; None where the log is not from several ranks."""
     evidence: Evidence
@@ -87,9 +94,18 @@ class Diagnosis(msgspec.Struct, frozen=True):
     """What the user should know about the input itself."""
     elapsed_ms: float
 
+    @property
+    def question(self) -> Question | None:
+        """What would tell most about the order; worked out when it is asked for."""
+        inquiry = first_inquiry(self)
+        return to_question(inquiry) if inquiry else None
+
 
 MOST_MATCHES = 5
 """So many matches are shown unless the user asks for another number."""
+
+MOST_CANDIDATES = 40
+"""So many records are kept for a conversation."""
 
 _QUERY_LINES = 60
 _QUERY_PASSAGES = 2
@@ -97,7 +113,7 @@ _PASSAGE_LINES = 8
 _PASSAGE_CHARACTERS = 900
 _WHY_LINES = 4
 _TELLING_WORDS = 1.2
-_CLOSE = 0.5
+_LEAST = 0.0001
 _BELOW_THE_BAR = ANSWER_AT - 0.01
 
 
@@ -113,9 +129,9 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
     opinion = _opinion(reading, knowledge, analysis)
     return Diagnosis(
         verdict=_verdict(opinion.matches, opinion.notes, opinion.calm),
-        matches=tuple(opinion.matches[:top]),
+        matches=shown(opinion.matches)[:top],
         notes=opinion.notes,
-        question=_question(opinion.matches),
+        candidates=tuple(opinion.matches[:MOST_CANDIDATES]),
         job=analysis.job if analysis else None,
         evidence=opinion.evidence,
         notices=tuple(log.notices),
@@ -335,18 +351,29 @@ def is_calm(found: Sequence[Found], evidence: Evidence) -> bool:
     )
 
 
+def weigh(evidence: Evidence, knowledge: Knowledge) -> list[Match]:
+    """What could be behind some evidence, best first, whether likely enough to be shown or not."""
+    found = find(evidence, knowledge)
+    incidents = [item for item in found if item.kind is Kind.INCIDENT]
+    return _ranked(incidents, is_calm(found, evidence))
+
+
 def _matches(incidents: Sequence[Found], calm: bool, show_at: float) -> list[Match]:
+    """Those that could be it; none where the first is not likely enough to be shown."""
+    ranked = _ranked(incidents, calm)
+    return ranked if ranked and ranked[0].confidence >= show_at else []
+
+
+def _ranked(incidents: Sequence[Found], calm: bool) -> list[Match]:
     """Score and sort."""
     sure = confidences([item.signs(calm) for item in incidents])
     ranked = sorted(
         zip(sure, incidents, strict=True), key=lambda pair: (-pair[0], pair[1].candidate.id)
     )
-    if not ranked or ranked[0][0] < show_at:
-        return []
     return [
         Match(item.entry.incident, round(confidence, 4), item.why)
-        for confidence, item in ranked
-        if confidence >= SHOW_ALSO_AT
+        for confidence, item in ranked[:MOST_CANDIDATES]
+        if confidence >= _LEAST
     ]
 
 
@@ -358,13 +385,18 @@ def _verdict(matches: Sequence[Match], notes: Sequence[Note], calm: bool) -> Ver
     return Verdict.HEALTHY if calm else Verdict.UNKNOWN
 
 
-def _question(matches: Sequence[Match]) -> Question | None:
-    """Ask what tells the first match from a close second, where a record says how."""
-    if len(matches) < 2 or matches[1].confidence < _CLOSE * matches[0].confidence:
-        return None
-    first, second = matches[0].incident, matches[1].incident
-    for incident, other in ((first, second), (second, first)):
-        for item in incident.body.distinguish:
-            if item.other == other.id:
-                return Question(item.question)
-    return None
+def shown(candidates: Iterable[Match]) -> tuple[Match, ...]:
+    """Those likely enough to be shown behind the first one."""
+    return tuple(match for match in candidates if match.confidence >= SHOW_ALSO_AT)
+
+
+def first_inquiry(diagnosis: Diagnosis) -> Inquiry | None:
+    """What to ask first about the candidates; None when no answer would change their order."""
+    shares = {match.incident.id: match.confidence for match in diagnosis.candidates}
+    incidents = {match.incident.id: match.incident for match in diagnosis.candidates}
+    return next_inquiry(Belief.of(shares), incidents, seen_in(diagnosis.evidence))
+
+
+def to_question(inquiry: Inquiry) -> Question:
+    """The question with the answers to pick."""
+    return Question(inquiry.text, (*(option.text for option in inquiry.options), DONT_KNOW))
