@@ -16,10 +16,11 @@ from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, collect, fa
 from kb.evidence.markers import Grade
 from kb.glossary import has_chinese, translate
 from kb.incident import Incident, Kind, Strength
+from kb.inquiry import Belief, Inquiry, next_inquiry, seen_in
 from kb.job import Analysis, Job, analyse
 from kb.knowledge import Knowledge
 from kb.log import Block, Log
-from kb.nearest import Near, nearest
+from kb.nearest import Near, near
 from kb.reading import Reading, read
 
 
@@ -66,11 +67,15 @@ class Note(msgspec.Struct, frozen=True):
     why: tuple[Why, ...]
 
 
+DONT_KNOW = "don't know"
+"""Can be answered to every question, and changes nothing."""
+
+
 class Question(msgspec.Struct, frozen=True):
     """What would change the order of the matches."""
 
     text: str
-    answers: tuple[str, ...] = ("yes", "no")
+    answers: tuple[str, ...] = ("yes", "no", DONT_KNOW)
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -80,7 +85,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
     matches: tuple[Match, ...]
     """Best first; records of kind `incident` only."""
     notes: tuple[Note, ...]
-    question: Question | None
+    candidates: tuple[Match, ...]
+    """The matches and those behind them that are too unlikely to be shown, for a conversation to
+    choose among; empty where nothing known fits."""
     job: Job | None
     """Who failed first; None where the log is not from several ranks."""
     evidence: Evidence
@@ -90,17 +97,27 @@ class Diagnosis(msgspec.Struct, frozen=True):
     nearest: tuple[Near, ...] = ()
     """Where nothing fits: what comes nearest, and why it is not that."""
 
+    @property
+    def question(self) -> Question | None:
+        """What would tell most about the order; worked out when it is asked for."""
+        inquiry = first_inquiry(self)
+        return to_question(inquiry) if inquiry else None
+
 
 MOST_MATCHES = 5
 """So many matches are shown unless the user asks for another number."""
+
+MOST_CANDIDATES = 40
+"""So many records are kept for a conversation."""
 
 _QUERY_LINES = 60
 _QUERY_PASSAGES = 2
 _PASSAGE_LINES = 8
 _PASSAGE_CHARACTERS = 900
 _WHY_LINES = 4
+_MOST_NEAR = 2
 _TELLING_WORDS = 1.2
-_CLOSE = 0.5
+_LEAST = 0.0001
 _BELOW_THE_BAR = ANSWER_AT - 0.01
 
 
@@ -117,9 +134,9 @@ def diagnose(log: Log, knowledge: Knowledge, top: int = MOST_MATCHES) -> Diagnos
     verdict = _verdict(opinion.matches, opinion.notes, opinion.calm)
     return Diagnosis(
         verdict=verdict,
-        matches=tuple(opinion.matches[:top]),
+        matches=shown(opinion.matches)[:top],
         notes=opinion.notes,
-        question=_question(opinion.matches),
+        candidates=tuple(opinion.matches[:MOST_CANDIDATES]),
         job=analysis.job if analysis else None,
         evidence=opinion.evidence,
         notices=tuple(log.notices),
@@ -192,8 +209,8 @@ def _ask(evidence: Evidence, knowledge: Knowledge, analysis: Analysis | None) ->
         for item in found
         if item.kind is not Kind.INCIDENT and item.hits
     )
-    near = nearest([item for _sure, item in ranked], evidence)
-    return _Opinion(evidence, _matches(ranked, show_at), notes, near, calm)
+    matches = ranked if ranked and ranked[0].confidence >= show_at else []
+    return _Opinion(evidence, matches, notes, tuple(_nearest(ranked, evidence)), calm)
 
 
 def find(evidence: Evidence, knowledge: Knowledge) -> list[Found]:
@@ -342,22 +359,29 @@ def is_calm(found: Sequence[Found], evidence: Evidence) -> bool:
     )
 
 
-def _ranked(incidents: Sequence[Found], calm: bool) -> list[tuple[float, Found]]:
+def weigh(evidence: Evidence, knowledge: Knowledge) -> list[Match]:
+    """What could be behind some evidence, best first, whether likely enough to be shown or not."""
+    found = find(evidence, knowledge)
+    incidents = [item for item in found if item.kind is Kind.INCIDENT]
+    return _ranked(incidents, is_calm(found, evidence))
+
+
+def _nearest(ranked: Sequence[Match], evidence: Evidence) -> Iterator[Near]:
+    for match in ranked[:_MOST_NEAR]:
+        signed = [why.line for why in match.why if why.by is By.SIGNATURE]
+        yield near(match.incident, signed, evidence)
+
+
+def _ranked(incidents: Sequence[Found], calm: bool) -> list[Match]:
     """Score and sort."""
     sure = confidences([item.signs(calm) for item in incidents])
-    return sorted(
+    ranked = sorted(
         zip(sure, incidents, strict=True), key=lambda pair: (-pair[0], pair[1].candidate.id)
     )
-
-
-def _matches(ranked: Sequence[tuple[float, Found]], show_at: float) -> list[Match]:
-    """Those that are sure enough to be shown."""
-    if not ranked or ranked[0][0] < show_at:
-        return []
     return [
         Match(item.incident, round(confidence, 4), item.why)
-        for confidence, item in ranked
-        if confidence >= SHOW_ALSO_AT
+        for confidence, item in ranked[:MOST_CANDIDATES]
+        if confidence >= _LEAST
     ]
 
 
@@ -369,13 +393,18 @@ def _verdict(matches: Sequence[Match], notes: Sequence[Note], calm: bool) -> Ver
     return Verdict.HEALTHY if calm else Verdict.UNKNOWN
 
 
-def _question(matches: Sequence[Match]) -> Question | None:
-    """Ask what tells the first match from a close second, where a record says how."""
-    if len(matches) < 2 or matches[1].confidence < _CLOSE * matches[0].confidence:
-        return None
-    first, second = matches[0].incident, matches[1].incident
-    for incident, other in ((first, second), (second, first)):
-        for item in incident.body.distinguish:
-            if item.other == other.id:
-                return Question(item.question)
-    return None
+def shown(candidates: Iterable[Match]) -> tuple[Match, ...]:
+    """Those likely enough to be shown behind the first one."""
+    return tuple(match for match in candidates if match.confidence >= SHOW_ALSO_AT)
+
+
+def first_inquiry(diagnosis: Diagnosis) -> Inquiry | None:
+    """What to ask first about the candidates; None when no answer would change their order."""
+    shares = {match.incident.id: match.confidence for match in diagnosis.candidates}
+    incidents = {match.incident.id: match.incident for match in diagnosis.candidates}
+    return next_inquiry(Belief.of(shares), incidents, seen_in(diagnosis.evidence))
+
+
+def to_question(inquiry: Inquiry) -> Question:
+    """The question with the answers to pick."""
+    return Question(inquiry.text, (*(option.text for option in inquiry.options), DONT_KNOW))

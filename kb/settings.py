@@ -29,7 +29,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     theme of Textual by its name."""
 
     keys: dict[str, str] = {}
-    """Keys of the screen by action, as in docs/tui.md: `tick = "x"`, several separated by commas."""
+    """Keys of the screen by action, as in docs/tui.md: `tick = "x"`; several with commas between."""
+
     history: bool = True
     """Keep the last searches of the TUI on this machine, with secrets masked, so that one can be
     opened again. `false`: none is kept, and none is shown."""
@@ -47,7 +48,6 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
         stored,
         incidents=(*filter(None, directories), *map(str, extra_incidents)),
         model=os.environ.get("KB_MODEL") or stored.model,
-        history=stored.history,
     )
 
 

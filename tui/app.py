@@ -19,9 +19,8 @@ from tui.subject import Subject
 from tui.themes import THEMES
 
 if TYPE_CHECKING:
-    from kb.history import History
-
     from kb.diagnosis import Diagnosis
+    from kb.history import History
     from kb.settings import Settings
 
 

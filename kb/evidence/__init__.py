@@ -1,6 +1,7 @@
 """From any text to the few lines that matter, and the facts in them."""
 
 from kb.evidence.facts import Facts, fact_words, find_facts
+from kb.evidence.join import join
 from kb.evidence.select import Evidence, EvidenceLine, SignatureHit, collect
 
 __all__ = [
@@ -11,4 +12,5 @@ __all__ = [
     "collect",
     "fact_words",
     "find_facts",
+    "join",
 ]

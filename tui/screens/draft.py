@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kb.files import write_new
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -12,6 +11,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static, TextArea
 
 from kb.errors import OutputError
+from kb.files import write_new
 from kb.log.clean import printable
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
 
-from kb.history import Search
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
@@ -14,6 +13,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from kb.history import Search
 from tui.actions import Place, bindings
 from tui.subject import Subject
 from tui.widgets.hints import Hints

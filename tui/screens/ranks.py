@@ -124,4 +124,4 @@ def _row(sign: str, said: Saying) -> _Row:
 
 def _moment(said: Saying) -> _Row:
     row = _row(said.time or "", said)
-    return msgspec.structs.replace(row, name="") if said.rank is said.host is None else row
+    return msgspec.structs.replace(row, name="") if said.rank is None and said.host is None else row

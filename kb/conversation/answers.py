@@ -1,0 +1,79 @@
+"""An answer to the question that is open: its number, its text, or another word for it."""
+
+from __future__ import annotations
+
+import re
+
+from kb.conversation.hear import hear
+from kb.conversation.state import Conversation, Told, combined, weighing
+from kb.diagnosis import DONT_KNOW
+from kb.inquiry import Inquiry, Option, Surroundings, Topic
+from kb.knowledge import Knowledge
+
+_OTHER_WORDS = {
+    "yes": r"y|yep|yeah|yes|it does|it is|correct|right|是|是的|对|对的|有|会|嗯",
+    "no": r"n|no|nope|it does(?:n't| not)|it is(?:n't| not)|不是|不|否|没有|不会|不对",
+    DONT_KNOW: r"don'?t know|i do(?:n'?t| not) know|no idea|not sure|unsure|skip|dunno"
+    r"|不知道|不清楚|不确定|跳过",
+    "none of these": r"none|neither|none of (?:them|these)|都不是|都没有",
+}
+_FIRST_CLAUSE = re.compile(r"\s*[,，;；。]\s*|\.\s+")
+
+
+def answered(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
+    """What the answer does to the belief; None where the text is no answer.
+
+    What follows the answer in the same text is heard as further evidence.
+    """
+    inquiry = conversation.inquiry
+    if inquiry is None:
+        return None
+    head, *tail = _FIRST_CLAUSE.split(text.strip(), maxsplit=1)
+    whole = _picked(text, inquiry)
+    place = _picked(head, inquiry) if whole is None else whole
+    if place is None:
+        return None
+    rest = tail[0] if tail and whole is None else ""
+    more = hear(rest, conversation, knowledge) if rest.strip() else None
+    answer = _told(inquiry, place)
+    return combined(text, [answer, more] if more else [answer], inquiry.text)
+
+
+def _picked(text: str, inquiry: Inquiry) -> int | None:
+    """The place of the answer, from 0; the one behind the options is "don't know"."""
+    said = text.strip().rstrip(".!。！").casefold()
+    texts = [*(option.text for option in inquiry.options), DONT_KNOW]
+    if said.isdecimal():
+        place = int(said) - 1
+        return place if 0 <= place < len(texts) else None
+    for place, answer in enumerate(texts):
+        if said == answer.casefold() or re.fullmatch(_OTHER_WORDS.get(answer, r"(?!)"), said):
+            return place
+    return None
+
+
+def _told(inquiry: Inquiry, place: int) -> Told:
+    if place == len(inquiry.options):
+        return Told(
+            "",
+            says=(f"You do not know: {inquiry.text}",),
+            asked=(inquiry.key,),
+            surroundings=_known(inquiry, None),
+        )
+    option = inquiry.options[place]
+    source = f" [{inquiry.records[0]}]" if inquiry.topic is Topic.OBSERVATION else ""
+    return weighing(
+        option,
+        f"{option.text}, to: {inquiry.text}{source}",
+        asked=(inquiry.key,),
+        surroundings=_known(inquiry, option),
+    )
+
+
+def _known(inquiry: Inquiry, option: Option | None) -> Surroundings:
+    """Systems that were offered are not offered again, whatever was picked."""
+    if inquiry.topic is Topic.SYSTEMS:
+        return Surroundings(systems=frozenset(one.text for one in inquiry.options[:-1]))
+    if inquiry.topic is Topic.NODES and option:
+        return Surroundings(several_nodes=option is inquiry.options[1])
+    return Surroundings()

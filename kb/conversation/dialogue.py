@@ -1,0 +1,91 @@
+"""The turns: `begin` opens a conversation, `reply` takes what the user says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from kb.conversation.answers import answered
+from kb.conversation.commands import Request, to_command
+from kb.conversation.explain import answer
+from kb.conversation.hear import hear
+from kb.conversation.opening import opening
+from kb.conversation.speech import moved, tool_turn
+from kb.conversation.state import Conversation, Speaker, Told, Turn, ranked
+from kb.diagnosis import Diagnosis, Match, first_inquiry
+from kb.inquiry import next_inquiry
+from kb.knowledge import Knowledge
+from kb.log.clean import printable
+
+_NOT_UNDERSTOOD = (
+    "I did not understand that: no record has words for it, so nothing changes. Say `help` for"
+    " what I understand."
+)
+
+
+def begin(diagnosis: Diagnosis) -> Conversation:
+    """Say what is seen and what is most likely, and ask what would tell most. Searches nothing."""
+    conversation = Conversation(diagnosis, (), (opening(diagnosis),), first_inquiry(diagnosis))
+    return msgspec.structs.replace(conversation, matches=ranked(conversation))
+
+
+def reply(conversation: Conversation, text: str, knowledge: Knowledge) -> Conversation:
+    """The conversation after the user said something: an answer, a request, or further evidence.
+
+    The same arguments give the same value.
+    """
+    text = printable(text).strip()
+    if not text:
+        return conversation
+    heard = _with_turns(conversation, [Turn(Speaker.USER, text)])
+    told = answered(text, conversation, knowledge)
+    if told:
+        return _believing(heard, (*heard.told, told))
+    command = to_command(text)
+    if command and command.request is Request.UNDO:
+        return _undone(heard)
+    if command:
+        return _with_turns(heard, [answer(command, heard, knowledge)])
+    told = hear(text, conversation, knowledge)
+    if told is None:
+        return _with_turns(heard, [tool_turn(_NOT_UNDERSTOOD, ())])
+    return _believing(heard, (*heard.told, told))
+
+
+def _believing(conversation: Conversation, told: tuple[Told, ...]) -> Conversation:
+    """Rank again, choose the next question and say what moved because of what."""
+    after = _ranked_again(conversation, told)
+    reason = " ".join(told[-1].says)
+    text = f"{reason} {_effect(conversation.matches, after.matches)}".strip()
+    return _with_turns(after, [tool_turn(text, after.pool)])
+
+
+def _undone(conversation: Conversation) -> Conversation:
+    if not conversation.told:
+        return _with_turns(conversation, [tool_turn("There is nothing to take back.", ())])
+    last = conversation.told[-1]
+    after = _ranked_again(conversation, conversation.told[:-1])
+    text = f"Taken back: “{last.text}”. {_effect(conversation.matches, after.matches)}"
+    return _with_turns(after, [tool_turn(text, conversation.pool)])
+
+
+def _effect(before: tuple[Match, ...], after: tuple[Match, ...]) -> str:
+    if before == after:
+        return "That changes nothing in the order."
+    return moved(before, after)
+
+
+def _ranked_again(conversation: Conversation, told: tuple[Told, ...]) -> Conversation:
+    """Matches and question follow from the log and what was told, so both are made anew."""
+    after = msgspec.structs.replace(conversation, told=told)
+    inquiry = (
+        next_inquiry(after.belief, after.incidents, after.known, after.asked)
+        if told
+        else first_inquiry(after.diagnosis)
+    )
+    return msgspec.structs.replace(after, matches=ranked(after), inquiry=inquiry)
+
+
+def _with_turns(conversation: Conversation, turns: Iterable[Turn]) -> Conversation:
+    return msgspec.structs.replace(conversation, turns=(*conversation.turns, *turns))

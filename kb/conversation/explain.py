@@ -1,0 +1,174 @@
+"""Answers to requests, by rule: each is made of a record, of the log, or of what was told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kb.conversation.commands import Command, Request
+from kb.conversation.naming import named
+from kb.conversation.speech import cite, numbered_step, percent, quote, quoted, tool_turn
+from kb.conversation.state import Conversation, Turn
+from kb.diagnosis import Match
+from kb.evidence import EvidenceLine
+from kb.incident import Incident, Strength
+from kb.knowledge import Knowledge
+
+_MOST_PATTERNS = 3
+_CONTRADICTS = 0.5
+"""A told fact speaks against a record that fits it less than half as well as others do."""
+
+_HELP = """\
+Answer the question by its number or in words, or tell me what you know:
+- "only with 2 nodes", "we run NCCL 2.18", "it also happens with gloo", "no Xid in dmesg"
+- "I already raised the timeout": marks that step of a fix as done
+- any other line or sentence is searched together with the log
+Ask me: "why?", "why not 2?", "show the fix again", "what should I check next?", \
+"what did I tell you?", "undo"."""
+
+
+def answer(command: Command, conversation: Conversation, knowledge: Knowledge) -> Turn:
+    """What the tool says to a request that changes nothing."""
+    if command.request is Request.HELP:
+        return tool_turn(_HELP, ())
+    if command.request is Request.TOLD:
+        return _told(conversation)
+    incident = named(command.name, conversation, knowledge)
+    if incident is None:
+        return tool_turn(_unnamed(command.name), ())
+    return _ANSWERS[command.request](incident, conversation, knowledge)
+
+
+def _unnamed(name: str) -> str:
+    if not name:
+        return "There is no candidate yet; tell me more, or paste the first error in time."
+    return f"I know no record by {quote(name)}; name it by its position, its id or its title."
+
+
+def _told(conversation: Conversation) -> Turn:
+    if not conversation.told:
+        return tool_turn("Nothing yet besides the log.", ())
+    lines = []
+    for number, told in enumerate(conversation.told, 1):
+        question = f" (asked: {told.question})" if told.question else ""
+        understood = f": {' '.join(told.says)}" if told.says and not told.question else ""
+        lines.append(f"{number}. “{told.text}”{question}{understood}")
+    return tool_turn("\n".join(lines), conversation.pool)
+
+
+def _fix(incident: Incident, conversation: Conversation, _knowledge: Knowledge) -> Turn:
+    steps = []
+    for number, step in enumerate(incident.body.fix, 1):
+        done = " (done)" if (incident.id, number) in conversation.done else ""
+        steps.append(numbered_step(number, step).replace(f"{number}. ", f"{number}.{done} ", 1))
+    text = "\n".join(
+        [f"The fix of {cite(incident)}:", *steps, f"Then verify: {incident.body.verify}"]
+    )
+    return tool_turn(text, [incident.id])
+
+
+def _next(incident: Incident, conversation: Conversation, _knowledge: Knowledge) -> Turn:
+    """The first step of the fix that was not taken; a question that is open comes with it."""
+    open_steps = [
+        (number, step)
+        for number, step in enumerate(incident.body.fix, 1)
+        if (incident.id, number) not in conversation.done
+    ]
+    parts = []
+    if conversation.inquiry:
+        parts.append(f"To tell the candidates apart, look: {conversation.inquiry.text}")
+    if open_steps:
+        number, step = open_steps[0]
+        parts.append(f"Step {number} of the fix of [{incident.id}]:\n{numbered_step(number, step)}")
+    else:
+        parts.append(f"All steps of [{incident.id}] are done. Verify: {incident.body.verify}")
+    return tool_turn("\n\n".join(parts), conversation.pool)
+
+
+def _why(incident: Incident, conversation: Conversation, _knowledge: Knowledge) -> Turn:
+    match = _match(incident, conversation)
+    text = " ".join([_standing(incident, conversation), *_speaks_for(match)])
+    for told in _about(incident, conversation, speaks_for=True):
+        text += f" You told me {told}, which speaks for it."
+    if incident.header.caution:
+        text += f" Caution: {incident.header.caution}"
+    return tool_turn(text, [incident.id], _lines(match))
+
+
+def _why_not(incident: Incident, conversation: Conversation, knowledge: Knowledge) -> Turn:
+    """What speaks for the record, what is missing, what contradicts it, what would bring it up."""
+    match = _match(incident, conversation)
+    parts = [_standing(incident, conversation), *_speaks_for(match)]
+    parts += _missing(incident, conversation, knowledge)
+    parts += (
+        f"You told me {told}, which speaks against it."
+        for told in _about(incident, conversation, speaks_for=False)
+    )
+    parts += _would_tell(incident, conversation)
+    known = [incident.id, *(one.incident.id for one in conversation.matches)]
+    return tool_turn(" ".join(parts), known, _lines(match))
+
+
+def _match(incident: Incident, conversation: Conversation) -> Match | None:
+    return conversation.pool.get(incident.id)
+
+
+def _standing(incident: Incident, conversation: Conversation) -> str:
+    for place, match in enumerate(conversation.matches, 1):
+        if match.incident.id == incident.id:
+            return f"{cite(incident)} is at position {place} with {percent(match.confidence)}."
+    return f"{cite(incident)} is not among the likely ones."
+
+
+def _speaks_for(match: Match | None) -> list[str]:
+    lines = _lines(match)
+    if not lines:
+        return ["No line of the log speaks for it."]
+    return [f"For it speaks {', and '.join(quoted(line) for line in lines[:2])}."]
+
+
+def _lines(match: Match | None) -> list[EvidenceLine]:
+    return [why.line for why in match.why] if match else []
+
+
+def _missing(incident: Incident, conversation: Conversation, knowledge: Knowledge) -> Iterator[str]:
+    """Its signatures that the log does not have, the strong ones before the weak."""
+    declared = knowledge.snapshot.patterns
+    seen = {declared[hit.pattern].pattern.text for hit in conversation.diagnosis.evidence.hits}
+    absent = [sign for sign in incident.header.signatures if sign.pattern not in seen]
+    absent.sort(key=lambda sign: sign.strength is not Strength.STRONG)
+    if absent:
+        patterns = ", ".join(quote(sign.pattern) for sign in absent[:_MOST_PATTERNS])
+        total = len(incident.header.signatures)
+        yield f"Of its {total} signatures {len(absent)} are not in the log: {patterns}."
+
+
+def _about(incident: Incident, conversation: Conversation, *, speaks_for: bool) -> Iterator[str]:
+    """What was told that fits the record clearly better, or clearly worse, than other records."""
+    for told in conversation.told:
+        fits = told.factors.get(incident.id, told.otherwise)
+        if speaks_for and told.otherwise < fits * _CONTRADICTS:
+            yield _words(told.text, told.question)
+        if not speaks_for and fits < told.otherwise * _CONTRADICTS:
+            yield _words(told.text, told.question)
+
+
+def _words(text: str, question: str | None) -> str:
+    return f"“{text}” to “{question}”" if question else f"“{text}”"
+
+
+def _would_tell(incident: Incident, conversation: Conversation) -> Iterator[str]:
+    """The observation that tells it from the first one, as either record has it."""
+    first = conversation.matches[0].incident if conversation.matches else incident
+    for owner, other in ((incident, first), (first, incident)):
+        for item in owner.body.distinguish:
+            if item.other == other.id:
+                yield f"To tell it from [{first.id}]: {item.question} Yes speaks for [{owner.id}]."
+                return
+
+
+_ANSWERS: dict[Request, Callable[[Incident, Conversation, Knowledge], Turn]] = {
+    Request.FIX: _fix,
+    Request.NEXT: _next,
+    Request.WHY: _why,
+    Request.WHY_NOT: _why_not,
+}

@@ -1,0 +1,237 @@
+"""Facts that rules read off a clause: nodes, hardware, versions, systems, and what is absent.
+
+Each rule is a row: how the clause looks, and what it says about the candidates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from index.tokens import tokenize
+from kb.conversation.state import Told, weighing
+from kb.evidence.facts import SYSTEMS, find_facts
+from kb.incident import Incident, Topology
+from kb.inquiry import Surroundings
+from kb.inquiry.environment import (
+    FAMILIES,
+    OLDER_IF_FIXED,
+    RUNS_IF_NEEDED,
+    RUNS_IF_NOT,
+    fixed_in,
+    hardware,
+    nodes,
+    systems_of,
+)
+
+UNLIKELY = 0.12
+"""What a record needs was said to be absent; people overlook things."""
+NOT_SPECIAL = 0.2
+"""It also happens with another system than the one that the record is about."""
+
+ALTERNATIVES = (
+    frozenset({"nccl", "gloo", "mpi"}),
+    frozenset({"deepspeed", "fsdp", "megatron-lm"}),
+    frozenset({"vllm", "sglang", "tensorrt-llm", "lmdeploy"}),
+    frozenset({"slurm", "kubernetes", "docker"}),
+)
+"""Who runs one of them instead of another does not need the other."""
+
+_ONE = frozenset("1 one a single 一 单".split())
+"""Numbers of nodes that are one; all others are several."""
+_NODES = re.compile(
+    r"\b(\d+|one|a|single|two|three|four|several|multiple|many|both)[- ]?(?:single )?"
+    r"(?:nodes?|hosts?|machines?|servers?|box(?:es)?)\b"
+    r"|(\d+|单|一|两|双|二|三|四|多|几)\s*(?:个|台)?\s*(?:节点|机器|机|主机|服务器)",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"\b([A-Za-z][A-Za-z_-]+)[ =:]*(?:version )?v?(\d+\.\d+(?:\.\d+)*)")
+_ALSO = re.compile(
+    r"\b(?:also|same|still)\b.*\b(?:with|on|under|using|in|without)\b(?P<what>.*)"
+    r"|(?P<zh>.+?)(?:上|下|里)?(?:也|同样)(?:会|是|有|一样|卡|挂|报|出现)",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"(?:there (?:is|are|was|were) |it is |it's |(?:i|we) (?:do|am|are|have|see) )?"
+    r"(?:not?|n't|never|without|isn't|aren't|don't|doesn't)\b(?P<what>.+)"
+    r"|(?:并)?(?:没有|没|不在|不是|无|不用|没用|没看到)(?P<zh>.+)",
+    re.IGNORECASE,
+)
+_STATES = re.compile(
+    r"\b(?:run|runs|running|use|uses|using|with|on|under|launch|launched|inside)\b|用|跑|在",
+    re.IGNORECASE,
+)
+_ORDINARY = frozenset(
+    "progress output response error log message trace traceback warning line any single see print"
+    " happen work hang start run time out gpu rank process job node training train use using"
+    " nothing anything one at all 输出 报错 错误 日志 反应 进展".split()
+)
+"""Words of symptoms: that they are absent is what is seen, not what rules a record out."""
+_FILLER = _ORDINARY | frozenset("version under inside launch have".split())
+_FEW_WORDS = 2
+_MOST_SHARE = 0.6
+"""A word in the signatures of more candidates than this tells nothing apart."""
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What rules understood of a clause."""
+
+    parts: tuple[Told, ...]
+    left: bool
+    """Something of it is still to be searched."""
+
+
+def facts_told(clause: str, candidates: Sequence[Incident]) -> Facts:
+    """Apply the rules to one clause."""
+    for exclusive in (_also, _absent):
+        part = exclusive(clause, candidates)
+        if part:
+            return Facts((part,), left=False)
+    rules = (_nodes, _versions, _hardware, _systems)
+    parts = tuple(part for rule in rules if (part := rule(clause, candidates)))
+    return Facts(parts, left=not parts or len(_unexplained(clause)) > _FEW_WORDS)
+
+
+def _unexplained(clause: str) -> set[str]:
+    """The words that no rule reads."""
+    rest = clause
+    for pattern in (_NODES, _VERSION, *SYSTEMS.values(), *(f.compiled for f in FAMILIES)):
+        rest = pattern.sub(" ", rest)
+    return set(tokenize(rest)) - _FILLER
+
+
+def _also(clause: str, candidates: Sequence[Incident]) -> Told | None:
+    """It also happens with something else: then what a record is about is not needed for it."""
+    match = _ALSO.search(clause)
+    if not match:
+        return None
+    what = match["what"] or match["zh"]
+    named = frozenset(find_facts([what]).systems)
+    others = named
+    if "without" not in clause.lower():
+        groups = [group for group in ALTERNATIVES if group & named]
+        others = frozenset().union(*groups) - named
+    if not others:
+        return _also_nodes(what, candidates)
+    kept = named - others
+    needs = {incident.id: systems_of(incident) for incident in candidates}
+    ids = [i for i, mine in needs.items() if mine & others and not mine & kept]
+    return _against(ids, NOT_SPECIAL, f"It does not need {_listed(others)}")
+
+
+def _also_nodes(what: str, candidates: Sequence[Incident]) -> Told | None:
+    several = _several(what)
+    if several is None:
+        return None
+    kind = Topology.SINGLE_NODE if several else Topology.MULTI_NODE
+    ids = [i.id for i in candidates if i.header.environment.topology is kind]
+    count = "one node" if several else "several nodes"
+    return _against(ids, NOT_SPECIAL, f"It does not need {count}")
+
+
+def _absent(clause: str, candidates: Sequence[Incident]) -> Told | None:
+    """What a record needs, or prints, is not there."""
+    match = _NEGATED.match(clause)
+    if not match:
+        return None
+    what = match["what"] or match["zh"]
+    named = frozenset(find_facts([what]).systems)
+    words = set(tokenize(what)) - _ORDINARY
+    ids = [i.id for i in candidates if systems_of(i) & named or words & _printed(i)]
+    if not ids or len(ids) > max(1, _MOST_SHARE * len(candidates)):
+        return None
+    return _against(ids, UNLIKELY, f"Absent: {what.strip()}")
+
+
+def _printed(incident: Incident) -> set[str]:
+    """The words of its signatures."""
+    return {word for sign in incident.header.signatures for word in tokenize(sign.pattern)}
+
+
+def _against(ids: Iterable[str], factor: float, reason: str) -> Told:
+    against = ", ".join(f"[{identifier}]" for identifier in ids)
+    effect = f"speaks against {against}." if against else "no candidate's record needs it."
+    return Told("", says=(f"{reason}: {effect}",), factors=dict.fromkeys(ids, factor))
+
+
+def _nodes(clause: str, candidates: Sequence[Incident]) -> Told | None:
+    several = _several(clause)
+    if several is None:
+        return None
+    option = nodes(candidates).options[several]
+    known = Surroundings(several_nodes=several)
+    says = "The job runs on " + ("several nodes." if several else "one node.")
+    return weighing(option, says, asked=("nodes",), surroundings=known)
+
+
+def _several(text: str) -> bool | None:
+    match = _NODES.search(text)
+    if not match:
+        return None
+    return (match[1] or match[2]).lower() not in _ONE
+
+
+def _versions(clause: str, candidates: Sequence[Incident]) -> Told | None:
+    """A version at or above that of a fix speaks against the record, one below it for it."""
+    told = {
+        system: version
+        for name, version in _VERSION.findall(clause)
+        for system in find_facts([name]).systems
+    }
+    if not told:
+        return None
+    factors = dict(_version_factors(told, candidates))
+    names = ", ".join(f"{system} {version}" for system, version in told.items())
+    fixes = ", ".join(f"[{identifier}]" for identifier in factors)
+    effect = f"compared with the fixes of {fixes}" if fixes else "no candidate names its fix in it"
+    return Told(
+        "",
+        says=(f"Version {names}: {effect}.",),
+        factors={**factors},
+        otherwise=0.5 if factors else 1.0,
+        surroundings=Surroundings(versions=told),
+    )
+
+
+def _version_factors(
+    told: Mapping[str, str], candidates: Sequence[Incident]
+) -> Iterable[tuple[str, float]]:
+    for incident in candidates:
+        name, fix = fixed_in(incident) or ("", "")
+        for system in find_facts([name]).systems:
+            if system in told:
+                fixed = _numbers(told[system]) >= _numbers(fix)
+                yield incident.id, 1 - OLDER_IF_FIXED if fixed else OLDER_IF_FIXED
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _hardware(clause: str, candidates: Sequence[Incident]) -> Told | None:
+    found = [place for place, family in enumerate(FAMILIES) if family.compiled.search(clause)]
+    if len(found) != 1:
+        return None
+    option = hardware(candidates).options[found[0]]
+    return weighing(option, f"The accelerators are {option.text}.", asked=("hardware",))
+
+
+def _systems(clause: str, candidates: Sequence[Incident]) -> Told | None:
+    """It runs with these systems: speaks for the records that are about them."""
+    needed = {incident.id: systems_of(incident) for incident in candidates}
+    named = frozenset(find_facts([clause]).systems) & frozenset().union(*needed.values())
+    if not named or not _STATES.search(clause):
+        return None
+    return Told(
+        "",
+        says=(f"It runs with {_listed(named)}.",),
+        factors={i: RUNS_IF_NEEDED for i, needs in needed.items() if needs & named},
+        otherwise=RUNS_IF_NOT,
+        surroundings=Surroundings(systems=named),
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,53 @@
+"""Free text as further evidence: rules first, and what no rule takes is searched with the log."""
+
+from __future__ import annotations
+
+import re
+
+from kb.conversation.facts import facts_told
+from kb.conversation.search import searched
+from kb.conversation.state import Conversation, Told, combined
+from kb.conversation.tried import tried
+from kb.evidence import collect
+from kb.knowledge import Knowledge
+from kb.log import Block
+
+_CLAUSES = re.compile(r"\s*[,;，；。]\s*|\.\s+|\s+but\s+|但是?|不过")
+
+
+def hear(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
+    """What the text tells; None where nothing of it was understood."""
+    if _is_output(text, knowledge):
+        found = searched(text, conversation, knowledge)
+        return combined(text, [found]) if found else None
+    parts, rest = _by_rule(text, conversation, knowledge)
+    evidence = ", ".join(rest)
+    found = searched(evidence, conversation, knowledge) if evidence else None
+    if found:
+        parts.append(found)
+    return combined(text, parts) if parts else None
+
+
+def _is_output(text: str, knowledge: Knowledge) -> bool:
+    """Lines of a program are not taken apart."""
+    block = Block(None, 1, text.count("\n") + 1, text.encode())
+    evidence = collect([block], knowledge.signatures, knowledge.markers)
+    return bool(evidence.hits) or "\n" in text or (evidence.is_log and not evidence.asked)
+
+
+def _by_rule(
+    text: str, conversation: Conversation, knowledge: Knowledge
+) -> tuple[list[Told], list[str]]:
+    """What rules understand of it, and the clauses that are left to be searched."""
+    parts: list[Told] = []
+    rest: list[str] = []
+    for clause in filter(None, _CLAUSES.split(text.strip(" .。!！"))):
+        taken = tried(clause, conversation, knowledge)
+        if taken:
+            parts.append(taken)
+            continue
+        facts = facts_told(clause, list(conversation.incidents.values()))
+        parts.extend(facts.parts)
+        if facts.left:
+            rest.append(clause)
+    return parts, rest

@@ -1,0 +1,59 @@
+"""Which record the user means: by position, id or words of the title."""
+
+from __future__ import annotations
+
+import re
+
+from index.tokens import tokenize
+from kb.conversation.state import Conversation
+from kb.diagnosis import find
+from kb.evidence import collect
+from kb.incident import Incident, Kind
+from kb.knowledge import Knowledge
+from kb.log import Block
+
+_POSITION = re.compile(
+    r"(?:number|no\.?|position|the|第)?\s*#?(\d{1,2})(?:st|nd|rd|th|个|号)?(?: one)?"
+)
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
+_MOST_OF_THE_NAME = 0.6
+
+
+def named(name: str, conversation: Conversation, knowledge: Knowledge) -> Incident | None:
+    """The record that a name stands for; the first one in order where the name is empty."""
+    order = [match.incident for match in conversation.matches]
+    position = _position(name)
+    if not name or position:
+        place = position or 1
+        return order[place - 1] if 0 < place <= len(order) else None
+    rest = [i for i in conversation.incidents.values() if i not in order]
+    near = _best([*order, *rest], name)
+    return near or _best(_searched(name, knowledge), name)
+
+
+def _position(name: str) -> int | None:
+    match = _POSITION.fullmatch(name)
+    ordinal = name.removeprefix("the ").removesuffix(" one")
+    return int(match[1]) if match else _ORDINALS.get(ordinal)
+
+
+def _best(incidents: list[Incident], name: str) -> Incident | None:
+    """The record whose id and title hold most of the name's words."""
+    words = set(tokenize(name))
+    shares = [(_share(words, incident, name), incident) for incident in incidents]
+    share, best = max(shares, key=lambda pair: pair[0], default=(0.0, None))
+    return best if share >= _MOST_OF_THE_NAME else None
+
+
+def _share(words: set[str], incident: Incident, name: str) -> float:
+    if incident.id == name.strip("[]"):
+        return 2.0
+    held = set(tokenize(f"{incident.id.replace('-', ' ')} {incident.title}"))
+    return len(words & held) / len(words) if words else 0.0
+
+
+def _searched(name: str, knowledge: Knowledge) -> list[Incident]:
+    block = Block(None, 1, 1, name.replace("-", " ").encode())
+    evidence = collect([block], knowledge.signatures, knowledge.markers)
+    found = (item.entry.incident for item in find(evidence, knowledge))
+    return [incident for incident in found if incident.kind is Kind.INCIDENT]

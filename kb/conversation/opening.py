@@ -1,0 +1,81 @@
+"""The first turn: two sentences, what is seen and what is most likely behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kb.conversation.speech import cite, percent, place, quote, quoted, tool_turn
+from kb.conversation.state import Turn
+from kb.diagnosis import By, Diagnosis, Verdict
+from kb.evidence import EvidenceLine
+from kb.evidence.markers import Grade
+from kb.incident import Kind
+from kb.job import Saying
+
+
+def opening(diagnosis: Diagnosis) -> Turn:
+    """What is seen, with the lines, and the most likely cause, in the words of its record."""
+    lines = list(_seen_lines(diagnosis))
+    text = f"{_seen(diagnosis, lines)} {_likely(diagnosis)}"
+    known = [match.incident.id for match in diagnosis.matches]
+    known += [note.incident.id for note in diagnosis.notes]
+    return tool_turn(text, known, lines)
+
+
+def _seen_lines(diagnosis: Diagnosis) -> Iterator[EvidenceLine]:
+    """The lines that the first sentence speaks of, the one it quotes first."""
+    if diagnosis.matches:
+        why = diagnosis.matches[0].why
+        yield from (item.line for item in sorted(why, key=lambda item: item.by is By.MEANING))
+    elif diagnosis.notes:
+        yield from (why.line for why in diagnosis.notes[0].why[:1])
+    else:
+        yield from (line for line in diagnosis.evidence.lines[:1] if line.grade >= Grade.HINT)
+
+
+def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
+    culprits = diagnosis.job.culprits if diagnosis.job and diagnosis.job.failed else ()
+    if culprits:
+        return _first_failure(culprits[0])
+    if not diagnosis.evidence.total_lines:
+        return "The input is empty."
+    if diagnosis.verdict is Verdict.HEALTHY:
+        noise = f"; {quoted(lines[0])} is known noise [{_note(diagnosis)}]" if lines else ""
+        return f"No line of the log shows a failure{noise}."
+    if not lines:
+        return f"None of the {diagnosis.evidence.total_lines} lines names a failure that I know."
+    others = ", ".join(place(line) for line in lines[1:])
+    speaker = "You write" if diagnosis.evidence.asked else "The log says"
+    return f"{speaker} {quoted(lines[0])}{f'; see also {others}' if others else ''}."
+
+
+def _first_failure(first: Saying) -> str:
+    rank = "A rank that is not named" if first.rank is None else f"Rank {first.rank}"
+    host = f" on {first.host}" if first.host else ""
+    said = f": {quote(first.text)}" if first.text else ""
+    where = "" if first.line is None else f" ({first.file or ''} line {first.line})"
+    return f"{rank}{host} failed first{said}{where.replace('( ', '(')}."
+
+
+def _likely(diagnosis: Diagnosis) -> str:
+    if diagnosis.matches:
+        first = diagnosis.matches[0]
+        share = percent(first.confidence)
+        if diagnosis.verdict is Verdict.MATCH:
+            return f"Most likely, at {share}: {cite(first.incident)}."
+        return f"Nothing is sure yet; the likeliest, at {share}: {cite(first.incident)}."
+    if diagnosis.verdict is Verdict.HEALTHY:
+        return "If something is wrong all the same, tell me what you see and when."
+    if any(note.incident.kind is Kind.CASCADE for note in diagnosis.notes):
+        return (
+            f"That follows from another failure [{_note(diagnosis)}]: look for the first one in"
+            " time, in an earlier line or in the log of another rank or host."
+        )
+    return (
+        "No record fits; what would help is the first error in time, over all ranks, with the"
+        " lines before it, the versions and the launch command."
+    )
+
+
+def _note(diagnosis: Diagnosis) -> str:
+    return diagnosis.notes[0].incident.id

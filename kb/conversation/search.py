@@ -1,0 +1,89 @@
+"""Sentences and lines that no rule takes: searched together with the log, and ranked again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from index.tokens import tokenize
+from kb.conversation.speech import quote
+from kb.conversation.state import Conversation, Told
+from kb.diagnosis import Match, weigh
+from kb.evidence import Evidence, collect, join
+from kb.glossary import translate
+from kb.incident import Incident
+from kb.knowledge import Knowledge
+from kb.log import Block
+
+TOLD_FILE = "(you)"
+"""Stands where a line of a log has the name of its file."""
+
+_FLOOR = 0.001
+"""Confidence of a record that nothing speaks for."""
+_LEAST_SURE = 0.02
+"""The text alone has to bring up something with this confidence, or it is not understood."""
+_LEAST_FACTOR = 0.1
+"""A sentence that a record has no words for does not rule it out."""
+_MOST_WORDS = 5
+_MOST_FOUND = 10
+
+
+def searched(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
+    """How much likelier each record is with this text than without; None where it says nothing."""
+    text_alone = _shares(_read(text, knowledge), knowledge)
+    if max(text_alone.values(), default=0.0) < _LEAST_SURE:
+        return None
+    log = conversation.diagnosis.evidence
+    before = "\n".join(told.searched for told in conversation.told if told.searched)
+    alone = _shares(log, knowledge)
+    was = _shares(join(log, _read(before, knowledge)), knowledge) if before else alone
+    matches = weigh(join(log, _read(f"{text}\n{before}".strip(), knowledge)), knowledge)
+    now = {match.incident.id: match.confidence for match in matches}
+    found = [match for match in matches if match.incident.id not in conversation.pool]
+    rest = max(_FLOOR, 1 - sum(now.values())) / max(_FLOOR, 1 - sum(was.values()))
+    return Told(
+        "",
+        says=(_reason(text, matches, was),),
+        factors={i: _factor(i, was, now) for i in conversation.pool.keys() | now.keys()},
+        otherwise=rest,
+        found=tuple(
+            msgspec.structs.replace(match, confidence=alone.get(match.incident.id, _FLOOR))
+            for match in found[:_MOST_FOUND]
+        ),
+        searched=text,
+    )
+
+
+def _read(text: str, knowledge: Knowledge) -> Evidence:
+    block = Block(TOLD_FILE, 1, text.count("\n") + 1, text.encode())
+    return collect([block], knowledge.signatures, knowledge.markers)
+
+
+def _shares(evidence: Evidence, knowledge: Knowledge) -> dict[str, float]:
+    return {match.incident.id: match.confidence for match in weigh(evidence, knowledge)}
+
+
+def _factor(identifier: str, was: Mapping[str, float], now: Mapping[str, float]) -> float:
+    earlier = max(_FLOOR, was.get(identifier, 0.0))
+    return max(_LEAST_FACTOR, now.get(identifier, 0.0) / earlier)
+
+
+def _reason(text: str, matches: Sequence[Match], was: Mapping[str, float]) -> str:
+    """The words of the text that the record has that gained most."""
+    gainer = max(
+        matches, key=lambda match: match.confidence - was.get(match.incident.id, 0.0), default=None
+    )
+    shared = _shared_words(text, gainer.incident) if gainer else []
+    words = ", ".join(quote(word) for word in shared[:_MOST_WORDS])
+    return f"[{gainer.incident.id}] has words of yours: {words}." if gainer and words else ""
+
+
+def _shared_words(text: str, incident: Incident) -> list[str]:
+    header, body = incident.header, incident.body
+    record = " ".join(
+        [header.title, *header.aliases, body.symptom, body.setting, body.cause, *body.evidence]
+    )
+    held = set(tokenize(record))
+    said = f"{text} {translate(text)}"
+    return list(dict.fromkeys(token for token in tokenize(said) if token in held))

@@ -1,0 +1,96 @@
+"""How the tool puts things: what is cited can be found again in a record or in the log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from kb.conversation.state import Speaker, Turn
+from kb.diagnosis import Match
+from kb.evidence import EvidenceLine
+from kb.incident import Incident, Step
+from kb.log.clean import printable
+
+_LONGEST_QUOTE = 160
+_MOST_MOVED = 3
+_LEAST_MOVE = 0.01
+_CITED = re.compile(r"\[([A-Za-z0-9][A-Za-z0-9.-]*)\]")
+
+
+def tool_turn(text: str, known: Collection[str], lines: Iterable[EvidenceLine] = ()) -> Turn:
+    """What the tool says; `known` are the ids that it may cite."""
+    records = tuple(dict.fromkeys(name for name in _CITED.findall(text) if name in known))
+    cited = tuple(dict.fromkeys((line.file, line.number) for line in lines))
+    return Turn(Speaker.TOOL, printable(text), records, cited)
+
+
+def quote(text: str) -> str:
+    """A line of the log, as code."""
+    whole = text.strip().replace("`", "'")
+    return f"`{whole if len(whole) <= _LONGEST_QUOTE else whole[:_LONGEST_QUOTE] + ' ...'}`"
+
+
+def place(line: EvidenceLine) -> str:
+    """Where a line stands."""
+    return f"{line.file} line {line.number}" if line.file else f"line {line.number}"
+
+
+def quoted(line: EvidenceLine) -> str:
+    """A line with its place."""
+    return f"{quote(line.text)} ({place(line)})"
+
+
+def cite(incident: Incident) -> str:
+    """A record by its title and id."""
+    return f"{incident.title} [{incident.id}]"
+
+
+def percent(share: float) -> str:
+    """A confidence as people read it."""
+    return f"{share:.0%}".replace("%", " %")
+
+
+def numbered_step(number: int, step: Step) -> str:
+    """A step of a fix, its command ready to copy."""
+    command = f"\n```{step.language}\n{step.command}\n```" if step.command else ""
+    why = f"\n{step.why}" if step.why else ""
+    return f"{number}. {step.text}{command}{why}"
+
+
+def moved(before: Sequence[Match], after: Sequence[Match]) -> str:
+    """What went up or down, and what is first now."""
+    if not after:
+        return "No known incident is likely enough to be shown."
+    sentences = [*_moves(before, after), _first(before, after)]
+    return " ".join(sentences)
+
+
+def _moves(before: Sequence[Match], after: Sequence[Match]) -> list[str]:
+    was = {match.incident.id: match.confidence for match in before}
+    now = {match.incident.id: match.confidence for match in after}
+    ids = sorted(was.keys() | now.keys(), key=lambda i: (-_change(i, was, now), i))
+    return [
+        _move(identifier, was.get(identifier), now.get(identifier))
+        for identifier in ids[:_MOST_MOVED]
+        if _change(identifier, was, now) >= _LEAST_MOVE
+    ]
+
+
+def _change(identifier: str, was: dict[str, float], now: dict[str, float]) -> float:
+    return abs(now.get(identifier, 0.0) - was.get(identifier, 0.0))
+
+
+def _move(identifier: str, was: float | None, now: float | None) -> str:
+    if was is None:
+        return f"[{identifier}] comes in at {percent(now or 0.0)}."
+    if now is None:
+        return f"[{identifier}] falls out, from {percent(was)}."
+    way = "rises" if now > was else "falls"
+    return f"[{identifier}] {way} from {percent(was)} to {percent(now)}."
+
+
+def _first(before: Sequence[Match], after: Sequence[Match]) -> str:
+    first = after[0]
+    stays = bool(before) and before[0].incident.id == first.incident.id
+    word = "First stays" if stays else "First is now"
+    return f"{word} [{first.incident.id}] at {percent(first.confidence)}."

@@ -1,0 +1,187 @@
+"""A conversation as a value: what the log said, what the user told, and what follows from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from kb.confidence import ANSWER_AT, SHOW_ALSO_AT, SHOW_AT
+from kb.diagnosis import Diagnosis, Match, Question, Verdict, to_question
+from kb.incident import Incident
+from kb.inquiry import Belief, Inquiry, Option, Surroundings, seen_in
+
+CONVERSATION_MATCHES = 20
+"""So many matches are kept in order, at most."""
+
+SUREST = 0.98
+"""What is told lifts no confidence above it: a cause without a record may look the same."""
+
+
+class Speaker(StrEnum):
+    """Who speaks."""
+
+    TOOL = "tool"
+    USER = "user"
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What was said: plain sentences, with `code`, "[id of a record]" and "line N" in them."""
+
+    speaker: Speaker
+    text: str
+    records: tuple[str, ...] = ()
+    """Ids that are cited."""
+    lines: tuple[tuple[str | None, int], ...] = ()
+    """File and number of the lines that are cited."""
+
+
+_UNKNOWN = Surroundings()
+
+
+class Told(msgspec.Struct, frozen=True):
+    """One thing the user told, and what it does to the belief."""
+
+    text: str
+    """In the user's words."""
+    question: str | None = None
+    """What it answers."""
+    says: tuple[str, ...] = ()
+    """How it was understood."""
+    factors: dict[str, float] = {}
+    """How well each record fits it, by id; 1 leaves things as they are."""
+    otherwise: float = 1.0
+    """The same for all other records, and for "nothing known"."""
+    found: tuple[Match, ...] = ()
+    """Records that only this brought up, with the confidence that the log alone gives them."""
+    asked: tuple[str, ...] = ()
+    """Keys of the questions that need not be asked any more."""
+    surroundings: Surroundings = _UNKNOWN
+    done: tuple[tuple[str, int], ...] = ()
+    """Steps of fixes that were taken: id and number, from 1."""
+    searched: str = ""
+    """What of it was searched as further evidence."""
+
+
+def weighing(
+    option: Option,
+    says: str,
+    asked: tuple[str, ...] = (),
+    surroundings: Surroundings = _UNKNOWN,
+) -> Told:
+    """What an answer to pick does, however it was given."""
+    return Told(
+        "",
+        says=(says,),
+        factors=option.likelihoods,
+        otherwise=option.otherwise,
+        asked=asked,
+        surroundings=surroundings,
+    )
+
+
+def combined(text: str, parts: Sequence[Told], question: str | None = None) -> Told:
+    """All that one text tells, so that it is taken back at once."""
+    surroundings = _UNKNOWN
+    factors: dict[str, float] = {}
+    otherwise = 1.0
+    for part in parts:
+        ids = factors.keys() | part.factors.keys()
+        factors = {
+            identifier: factors.get(identifier, otherwise)
+            * part.factors.get(identifier, part.otherwise)
+            for identifier in ids
+        }
+        otherwise *= part.otherwise
+        surroundings = surroundings.with_those(part.surroundings)
+    return Told(
+        text,
+        question,
+        says=tuple(sentence for part in parts for sentence in part.says),
+        factors=factors,
+        otherwise=otherwise,
+        found=tuple(match for part in parts for match in part.found),
+        asked=tuple(key for part in parts for key in part.asked),
+        surroundings=surroundings,
+        done=tuple(step for part in parts for step in part.done),
+        searched=" ".join(part.searched for part in parts if part.searched),
+    )
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """All that was said. What is believed follows from `diagnosis` and `told` alone."""
+
+    diagnosis: Diagnosis
+    """What the log said, unchanged."""
+    matches: tuple[Match, ...]
+    """The current order, best first, with the current confidence."""
+    turns: tuple[Turn, ...]
+    inquiry: Inquiry | None
+    told: tuple[Told, ...] = ()
+
+    @property
+    def question(self) -> Question | None:
+        """What is asked now, with the answers to pick."""
+        return to_question(self.inquiry) if self.inquiry else None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it comes to with all that was told."""
+        if self.matches:
+            return Verdict.MATCH if self.matches[0].confidence >= ANSWER_AT else Verdict.POSSIBLE
+        return Verdict.UNKNOWN if self.diagnosis.candidates else self.diagnosis.verdict
+
+    @property
+    def pool(self) -> dict[str, Match]:
+        """All candidates by id, with what the log alone says for them."""
+        found = [match for told in self.told for match in told.found]
+        return {match.incident.id: match for match in (*found, *self.diagnosis.candidates)}
+
+    @property
+    def incidents(self) -> dict[str, Incident]:
+        """The records of the candidates."""
+        return {identifier: match.incident for identifier, match in self.pool.items()}
+
+    @property
+    def belief(self) -> Belief:
+        """The confidences of the log, weighed with all that was told."""
+        shares = {identifier: match.confidence for identifier, match in self.pool.items()}
+        belief = Belief.of(shares)
+        for told in self.told:
+            belief = belief.weighed(told.factors, told.otherwise)
+        return belief
+
+    @property
+    def known(self) -> Surroundings:
+        """What is known of the job, from its log and from the user."""
+        known = seen_in(self.diagnosis.evidence)
+        for told in self.told:
+            known = known.with_those(told.surroundings)
+        return known
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Keys of the questions that need not be asked any more."""
+        return frozenset(key for told in self.told for key in told.asked)
+
+    @property
+    def done(self) -> frozenset[tuple[str, int]]:
+        """Steps of fixes that were taken: id and number, from 1."""
+        return frozenset(step for told in self.told for step in told.done)
+
+
+def ranked(conversation: Conversation) -> tuple[Match, ...]:
+    """The order that follows from the belief, as far as it is worth showing."""
+    pool, belief = conversation.pool, conversation.belief
+    shares = {
+        identifier: min(belief.shares[identifier], max(SUREST, pool[identifier].confidence))
+        for identifier in belief.order
+    }
+    if not shares or max(shares.values()) < SHOW_AT:
+        return ()
+    return tuple(
+        msgspec.structs.replace(pool[identifier], confidence=round(share, 4))
+        for identifier, share in shares.items()
+        if share >= SHOW_ALSO_AT
+    )[:CONVERSATION_MATCHES]

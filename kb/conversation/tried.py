@@ -1,0 +1,123 @@
+"""What the user did already: which step of a fix that is, and what it says that it did not help."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from index.tokens import tokenize
+from kb.conversation.speech import quote
+from kb.conversation.state import Conversation, Told
+from kb.glossary import translate
+from kb.incident import Incident, Step
+from kb.knowledge import Knowledge
+
+PERSISTS_IF_RIGHT = 0.3
+"""The record is right, its remedy was taken, and the trouble is still there all the same."""
+
+_TRIED = re.compile(
+    r"(?:i|we)(?:'ve| have)? (?:did|tried|set|raised|increased|changed|upgraded|disabled|enabled"
+    r"|restarted|added|removed|ran|checked|replaced)\b"
+    r"|.*\balready\b|tried\b|step \d+ (?:is )?done"
+    r"|.*(?:已经|(?:试|改|设|设置|加|调|换|升级|做)过)",
+    re.IGNORECASE,
+)
+_NOT_HELD = re.compile(r"\b(?:have|had) (?:a|an|the|no|\d+)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\bstep (\d{1,2})\b|第\s*(\d{1,2})\s*步", re.IGNORECASE)
+_SPOKEN = frozenset(
+    "already have did tried try done help change without same still effect it".split()
+)
+_CHECKS = frozenset(
+    "check look find test confirm compare measure list see ask print count search read dump"
+    " collect reproduce note determine identify show verify watch inspect".split()
+)
+"""Steps that begin so look at something; they cure nothing."""
+_MOST_RECORDS = 6
+_ALIKE_WORDS = 0.5
+"""Share of the telling words of what was done that the step has."""
+_ALIKE_MEANING = 0.55
+"""Cosine of what was done and the step, where they share few words."""
+
+
+class TakenStep(msgspec.Struct, frozen=True):
+    """A step of a record's fix that the user took."""
+
+    incident: Incident
+    number: int
+    step: Step
+
+
+def tried(clause: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
+    """The steps of the candidates' fixes that this is; None where it is nothing that was done."""
+    if not _TRIED.match(clause) or _NOT_HELD.search(clause):
+        return None
+    incidents = [match.incident for match in conversation.matches[:_MOST_RECORDS]]
+    taken = list(_by_number(clause, incidents) or _alike(clause, incidents, knowledge))
+    if not taken:
+        return Told("", says=(f"{quote(clause)} is no step of the fixes of the candidates.",))
+    cures = [one for one in taken if not _only_looks(one.step)]
+    return Told(
+        "",
+        says=tuple(map(_sentence, taken)),
+        factors={one.incident.id: PERSISTS_IF_RIGHT for one in cures},
+        done=tuple((one.incident.id, one.number) for one in taken),
+    )
+
+
+def _sentence(taken: TakenStep) -> str:
+    step = f"Step {taken.number} of [{taken.incident.id}] is marked as done: {taken.step.text}"
+    if _only_looks(taken.step):
+        return step
+    return f"{step} As the trouble is still there, this record gets less likely."
+
+
+def _only_looks(step: Step) -> bool:
+    first = re.match(r"\w+", step.text)
+    return first is not None and first[0].lower() in _CHECKS
+
+
+def _by_number(clause: str, incidents: Sequence[Incident]) -> list[TakenStep]:
+    """ "Step 2" is one of the first record's."""
+    match = _NUMBER.search(clause)
+    number = int(match[1] or match[2]) if match else 0
+    fix = incidents[0].body.fix if incidents else ()
+    return [TakenStep(incidents[0], number, fix[number - 1])] if 0 < number <= len(fix) else []
+
+
+def _alike(clause: str, incidents: Sequence[Incident], knowledge: Knowledge) -> Iterator[TakenStep]:
+    """Of each record the step that is most like what was done, if it is like it at all."""
+    steps = [
+        TakenStep(incident, number, step)
+        for incident in incidents
+        for number, step in enumerate(incident.body.fix, 1)
+    ]
+    said = frozenset(tokenize(translate(clause))) - _SPOKEN
+    if not steps or not said:
+        return
+    words = [frozenset(tokenize(f"{one.step.text} {one.step.command or ''}")) for one in steps]
+    rare = _rarities(words)
+    shares = [sum(rare[w] for w in said & held) / sum(rare[w] for w in said) for held in words]
+    texts = [translate(clause), *(one.step.text for one in steps)]
+    vectors = knowledge.encoder.encode(texts)
+    meanings = vectors[1:] @ vectors[0]
+    for incident in incidents:
+        mine = [place for place, one in enumerate(steps) if one.incident is incident]
+        best = max(mine, key=lambda place: shares[place] + float(meanings[place]))
+        if shares[best] >= _ALIKE_WORDS or meanings[best] >= _ALIKE_MEANING:
+            yield steps[best]
+
+
+def _rarities(texts: Sequence[frozenset[str]]) -> Mapping[str, float]:
+    """A word that many steps have tells little which one is meant."""
+    counts = Counter(word for text in texts for word in text)
+    return _Rarities({word: 1 / count for word, count in counts.items()})
+
+
+class _Rarities(dict[str, float]):
+    """Words that no step has weigh as much as a word of one step."""
+
+    def __missing__(self, word: str) -> float:
+        return 1.0

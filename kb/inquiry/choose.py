@@ -1,0 +1,48 @@
+"""Choose the question that is expected to take away most uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from kb.incident import Incident
+from kb.inquiry.belief import Belief, Inquiry
+from kb.inquiry.environment import Surroundings, surroundings
+from kb.inquiry.gain import could_change_order, expected_gain
+from kb.inquiry.observe import observations
+
+LEAST_GAIN = 0.03
+"""In bits. A question that promises less is not asked."""
+
+MOST_WEIGHED = 20
+"""So many candidates, the likeliest, are asked about."""
+
+
+def next_inquiry(
+    belief: Belief,
+    incidents: Mapping[str, Incident],
+    known: Surroundings,
+    asked: Collection[str] = (),
+) -> Inquiry | None:
+    """The question with the largest expected gain among those that could change the order.
+
+    `incidents` has the record of each share; `asked` are the keys of what was asked already.
+    None when no answer would change the order.
+    """
+    likely = belief.narrowed(belief.order[:MOST_WEIGHED])
+    if len(likely.shares) < 2:
+        return None
+    worthy = [
+        inquiry
+        for inquiry in _inquiries(likely, incidents, known)
+        if inquiry.key not in asked and could_change_order(likely, inquiry)
+    ]
+    best = max(worthy, key=lambda inquiry: expected_gain(likely, inquiry), default=None)
+    return best if best and expected_gain(likely, best) >= LEAST_GAIN else None
+
+
+def _inquiries(
+    belief: Belief, incidents: Mapping[str, Incident], known: Surroundings
+) -> Iterator[Inquiry]:
+    candidates = [incidents[identifier] for identifier in belief.order]
+    yield from observations(candidates)
+    yield from surroundings(belief, candidates, known)

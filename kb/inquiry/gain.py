@@ -1,0 +1,46 @@
+"""What a question is worth before it is answered."""
+
+from __future__ import annotations
+
+import math
+
+from kb.inquiry.belief import Belief, Inquiry, Option
+
+NEAR = 10.0
+"""Another record is near the first one when a single answer such as `yes` to an observation of its
+own (0.85 against 0.08) would put it there."""
+
+
+def expected_gain(belief: Belief, inquiry: Inquiry) -> float:
+    """By how many bits the answer is expected to lower the entropy of the belief.
+
+    The mutual information of answer and cause (Lindley, *On a Measure of the Information Provided
+    by an Experiment*, 1956).
+    """
+    return sum(_gain(belief, option) for option in inquiry.options)
+
+
+def _gain(belief: Belief, option: Option) -> float:
+    chance = belief.chance(option)
+    known = sum(
+        share * under * math.log2(under / chance)
+        for identifier, share in belief.shares.items()
+        if share and (under := option.under(identifier))
+    )
+    otherwise = belief.nothing * option.otherwise
+    return known + (otherwise * math.log2(option.otherwise / chance) if otherwise else 0.0)
+
+
+def could_change_order(belief: Belief, inquiry: Inquiry) -> bool:
+    """Whether some answer puts another record first, or so near that one more answer can."""
+    first = belief.order[0]
+    return any(_rival(belief, option, first) for option in inquiry.options)
+
+
+def _rival(belief: Belief, option: Option, first: str) -> bool:
+    left = belief.shares[first] * option.under(first)
+    return any(
+        share and share * option.under(identifier) * NEAR >= left
+        for identifier, share in belief.shares.items()
+        if identifier != first
+    )
