@@ -244,3 +244,31 @@ async def test_without_colour_nothing_is_lost(theme: str, monkeypatch: pytest.Mo
         seen.view.jump(500)
         await seen.pilot.pause()
         assert any(row.startswith(">[1]") and "line 500" in row for row in seen.rows())
+
+
+async def dragged(seen: Seen, start: tuple[int, int], end: tuple[int, int]) -> str | None:
+    """What is selected by dragging the mouse from one cell of the screen to another."""
+    await seen.pilot.mouse_down(offset=start)
+    await seen.pilot.hover(offset=end)
+    await seen.pilot.mouse_up(offset=end)
+    return seen.app.screen.get_selected_text()
+
+
+async def test_text_is_selected_with_the_mouse_without_the_gutter() -> None:
+    async with viewing(Lines.from_text("first [b]line[/]\n\n训练失败 after\nlast")) as seen:
+        gutter = seen.rows()[0].index("first")
+        assert await dragged(seen, (gutter + 6, 0), (gutter + 2, 2)) == "[b]line[/]\n\n训练"
+        assert await dragged(seen, (gutter, 1), (gutter + 2, 3)) == "\n训练失败 after\nlas"
+        assert [cell_len(row) for row in seen.rows()] == [80] * 24
+
+
+async def test_of_a_whole_log_a_selection_takes_so_many_lines_and_says_so() -> None:
+    async with viewing(numbered(12_345)) as seen:
+        seen.view.text_select_all()
+        selected = seen.app.screen.get_selected_text()
+        assert selected is not None
+        assert selected.splitlines()[:2] == ["line 1", "line 2"]
+        assert selected.splitlines()[-2:] == [
+            "line 10000",
+            "[... 2,345 more lines are not copied]",
+        ]

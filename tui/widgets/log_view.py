@@ -14,12 +14,14 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.worker import get_current_worker
 
 from tui.lines import Lines
 from tui.visible import WRITTEN_OUT
 from tui.widgets.overview import overview
+from tui.widgets.selection import highlighted, selected_text
 
 _KEPT_STRIPS = 512
 _SIDEWAYS = 8
@@ -134,11 +136,12 @@ class LogView(ScrollView):
         base = self._line_style(number)
         if self._lines is None or number > self.line_count:
             return self._beyond(y).adjust_cell_length(self.size.width, base)
-        gutter = Strip(self._gutter(number))
-        left = self.scroll_offset.x
-        text = self._strip(number).crop(left, left + self.size.width - gutter.cell_length)
-        row = Strip.join([gutter, text]).adjust_cell_length(self.size.width)
-        return row.apply_style(base)
+        row = Strip([*self._gutter(number), *self._visible_part(number)])
+        return row.adjust_cell_length(self.size.width).apply_style(base)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text that is selected with the mouse, without the gutter."""
+        return (selected_text(self._lines, selection), "\n") if self._lines else None
 
     def action_scroll_left(self) -> None:
         """Scroll some columns at once: lines of a log are long."""
@@ -211,6 +214,17 @@ class LogView(ScrollView):
             text = self._lines.line(number) if self._lines else None
             strip = self._strips[number] = Strip(_segments(_GONE if text is None else text))
         return strip
+
+    def _visible_part(self, number: int) -> Strip:
+        """What is to be seen of a line, which knows where in the text it stands."""
+        strip, y = self._strip(number), number - 1
+        left = self.scroll_offset.x
+        hidden = len(strip.crop(0, left).text)
+        if self.text_selection is not None:
+            style = self.screen.get_component_rich_style("screen--selection")
+            strip = highlighted(strip, self.text_selection, y, style)
+        part = strip.crop(left, left + self.size.width - self._gutter_width())
+        return Strip([*part, Segment("")]).apply_offsets(hidden, y)
 
     def _gutter(self, number: int) -> list[Segment]:
         """`>[2] 4711 `: the current line, the number of the evidence, the number of the line."""
