@@ -90,6 +90,16 @@ class KbApp(App[int], inherit_bindings=False):
 
         self.notify(printable(sentence), title=title, severity=severity, markup=False)
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy what is selected, and say how."""
+        self._copy(text)
+
+    @work(group="copy")
+    async def _copy(self, text: str) -> None:
+        from tui.clipboard import copy
+
+        self.tell(await copy(text, self))
+
     def _report(self, done: int, total: int) -> None:
         if total:
             self.call_from_thread(

@@ -54,6 +54,11 @@ class Case(msgspec.Struct, frozen=True):
             self.conversation.turns,
         )
 
+    def said(self, conversation: Conversation) -> Case:
+        """The case after a turn; steps that the user told of are done."""
+        told = {(name, number - 1) for name, number in conversation.done - self.conversation.done}
+        return msgspec.structs.replace(self, conversation=conversation, done=self.done | told)
+
     def ticked(self, identifier: str, step: int) -> Case:
         """The case with a step done, or not done again."""
         return msgspec.structs.replace(self, done=self.done ^ {(identifier, step)})

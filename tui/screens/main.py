@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -167,7 +166,7 @@ class MainScreen(CaseActions):
     async def _said(self, event: Talk.Said) -> None:
         if self.case:
             conversation = await self.app.engine.reply(self.case.conversation, event.text)
-            self.case = msgspec.structs.replace(self.case, conversation=conversation)
+            self.case = self.case.said(conversation)
             await self._show_matches(self.case)
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:

@@ -119,8 +119,11 @@ class LogView(ScrollView):
         self.call_after_refresh(self._arrive)
 
     def evidence_rows(self, height: int, width: int) -> dict[int, Segment]:
-        """By row of the scrollbar: the number of the evidence there, `+` if it is too long."""
+        """By row of the scrollbar: the number of the evidence there, `+` if it is too long. None
+        where all lines are in sight."""
         rows: dict[int, int] = {}
+        if self.line_count <= self.size.height:
+            return {}
         for line, number in self._marks.items():
             row = min(height - 1, (line - 1) * height // max(1, self.line_count))
             rows[row] = min(number, rows.get(row, number))

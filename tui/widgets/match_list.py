@@ -26,14 +26,17 @@ _BECAUSE = re.compile(r",? because ")
 class MatchList(OptionList):
     """How sure, which systems, and what is seen."""
 
+    _first: Sequence[str] = ()
+
     def show(self, matches: Sequence[Match]) -> None:
-        """List the matches, best first, and keep the selected one selected."""
-        selected = self.selected
+        """List the matches, best first. The selected one stays selected unless another is first."""
+        ids = [match.incident.id for match in matches]
+        kept = self.selected if ids[:1] == self._first else None
+        self._first = ids[:1]
         self.clear_options()
         self.add_options(Option(_line(match), id=match.incident.id) for match in matches)
-        ids = [match.incident.id for match in matches]
         if ids:
-            self.highlighted = ids.index(selected) if selected in ids else 0
+            self.highlighted = ids.index(kept) if kept in ids else 0
 
     @property
     def selected(self) -> str | None:

@@ -75,7 +75,9 @@ class Talk(Vertical):
 
 
 def _row(turn: Turn) -> Static:
-    return Static(inline(turn.text), classes=f"turn {turn.speaker}")
+    text = inline(turn.text)
+    said = text if turn.speaker == "tool" else Content.assemble("› ", text)
+    return Static(said, classes=f"turn {turn.speaker}")
 
 
 def _question(question: Question) -> Content:
