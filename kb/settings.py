@@ -29,7 +29,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     theme of Textual by its name."""
 
     keys: dict[str, str] = {}
-    """Keys of the screen by action, as in docs/tui.md: `tick = "x"`; several with commas between."""
+    """Keys of the screen by action, see docs/tui.md: `tick = "x"`; several with commas between."""
 
     history: bool = True
     """Keep the last searches of the TUI on this machine, with secrets masked, so that one can be

@@ -49,20 +49,17 @@ class Talk(Vertical):
         """Show all that was said and what is asked."""
         turns = self.query_one("#turns", VerticalScroll)
         shown = len(turns.children)
-        if conversation.turns[:shown] != getattr(self, "_shown", ())[:shown]:
-            await turns.remove_children()
-            shown = 0
-        self._shown = conversation.turns
-        await turns.mount_all(_row(turn) for turn in conversation.turns[shown:])
+        rows = [_row(turn) for turn in conversation.turns[shown:]]
+        await turns.mount_all(rows)
         question = self.query_one("#question", Static)
         question.display = conversation.question is not None
         if conversation.question:
             question.update(_question(conversation.question))
-        turns.scroll_end(animate=False)
+        if rows:  # the newest is read from its beginning
+            self.call_after_refresh(turns.scroll_to_widget, rows[0], top=True, animate=False)
 
     async def clear(self) -> None:
         """Forget the case."""
-        self._shown = ()
         await self.query_one("#turns").remove_children()
         self.query_one("#question").display = False
 
