@@ -14,7 +14,7 @@ from kb.diagnosis import Diagnosis, Verdict
 from kb.errors import OutputError
 from kb.files import write_new, write_whole
 from kb.locations import state_directory
-from kb.secrets import mask_secrets
+from kb.secrets import without_secrets
 from kb.settings import Settings
 
 MOST_SEARCHES = 200
@@ -81,7 +81,7 @@ class History:
     def add(self, search: Search) -> None:
         """Keep a search, with secrets masked. One that was asked before moves to the front."""
         if self._kept:
-            new = _without_secrets(search)
+            new = without_secrets(_shortened(search))
             with self._told(), self._locked():
                 others = [old for old in self._read() if _asked(old) != _asked(new)]
                 kept = [new, *others][:MOST_SEARCHES]
@@ -126,18 +126,10 @@ def _asked(search: Search) -> tuple[str, tuple[str, ...]]:
     return search.text, search.paths
 
 
-def _without_secrets(search: Search) -> Search:
-    return msgspec.structs.replace(
-        search,
-        text=mask_secrets(_shortened(search.text)),
-        paths=tuple(map(mask_secrets, search.paths)),
-        title=mask_secrets(search.title),
-    )
-
-
-def _shortened(text: str) -> str:
-    """Whole words, so that no secret is cut in two and kept in part."""
-    if len(text) <= LONGEST_TEXT:
-        return text
-    head = text[:LONGEST_TEXT]
-    return head[: max(head.rfind("\n"), head.rfind(" ")) + 1]
+def _shortened(search: Search) -> Search:
+    """Whole words of the text, so that no secret is cut in two and kept in part."""
+    if len(search.text) <= LONGEST_TEXT:
+        return search
+    head = search.text[:LONGEST_TEXT]
+    end = max(head.rfind("\n"), head.rfind(" ")) + 1
+    return msgspec.structs.replace(search, text=head[:end])

@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from functools import cache, partial
 from importlib import import_module
+from typing import Any, TypeVar, cast
 
 import msgspec
+
+Value = TypeVar("Value")
 
 
 class Detector(msgspec.Struct, frozen=True):
@@ -130,6 +133,31 @@ def mask_secrets(text: str) -> str:
     for detector in _detectors():
         text = detector.pattern.sub(partial(_hidden, detector.name), text)
     return text
+
+
+def without_secrets(value: Value) -> Value:
+    """The same value with secrets masked in every text of it, however deep. Of a mapping, the name
+    tells as well: `{"HF_TOKEN": "..."}`."""
+    return cast("Value", _without(value))
+
+
+def _without(value: Any) -> Any:
+    if type(value) is str:
+        return mask_secrets(value)
+    if isinstance(value, dict):
+        return {name: _named(name, inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_without, value))
+    if isinstance(value, msgspec.Struct):
+        fields = {name: _without(getattr(value, name)) for name in value.__struct_fields__}
+        return msgspec.structs.replace(value, **fields)
+    return value
+
+
+def _named(name: Any, value: Any) -> Any:
+    if type(value) is not str:
+        return _without(value)
+    return mask_secrets(f"{name}={value}").removeprefix(f"{name}=")
 
 
 def _hidden(name: str | None, match: re.Match[str]) -> str:

@@ -32,17 +32,18 @@ def _sections(body: Body) -> Iterator[tuple[str, str | None]]:
             for item in body.distinguish
         ),
     )
-    yield "Evidence", "\n\n".join(_fenced(block, "text") for block in body.evidence)
+    yield "Evidence", "\n\n".join(fenced(block, "text") for block in body.evidence)
 
 
 def _step(number: int, step: Step) -> str:
-    command = None if step.command is None else _fenced(step.command, step.language)
+    command = None if step.command is None else fenced(step.command, step.language)
     parts = [part for part in (step.text, command, step.why) if part]
     marker = f"{number}. "
     return marker + textwrap.indent("\n\n".join(parts), " " * len(marker)).lstrip(" ")
 
 
-def _fenced(text: str, language: str) -> str:
+def fenced(text: str, language: str) -> str:
+    """A block whose fence no line of the text can close."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
