@@ -28,6 +28,22 @@ class TalkInput(Input):
         await self.action_submit()
 
 
+class TurnRow(Static):
+    """What was said; the newest is read from its beginning."""
+
+    def __init__(self, turn: Turn, *, newest: bool) -> None:
+        text = inline(turn.text)
+        said = text if turn.speaker == "tool" else Content.assemble("› ", text)
+        super().__init__(said, classes=f"turn {turn.speaker}")
+        self._newest = newest
+
+    def on_resize(self) -> None:
+        """Only now it is known where it lies."""
+        if self._newest and isinstance(self.parent, VerticalScroll):
+            self._newest = False
+            self.parent.scroll_to(y=self.virtual_region.y, animate=False, force=True)
+
+
 class Talk(Vertical):
     """What was said, the open question with its answers, and a line to say more."""
 
@@ -49,14 +65,15 @@ class Talk(Vertical):
         """Show all that was said and what is asked."""
         turns = self.query_one("#turns", VerticalScroll)
         shown = len(turns.children)
-        rows = [_row(turn) for turn in conversation.turns[shown:]]
+        rows = [
+            TurnRow(turn, newest=number == shown)
+            for number, turn in enumerate(conversation.turns[shown:], shown)
+        ]
         await turns.mount_all(rows)
         question = self.query_one("#question", Static)
         question.display = conversation.question is not None
         if conversation.question:
             question.update(_question(conversation.question))
-        if rows:  # the newest is read from its beginning
-            self.call_after_refresh(turns.scroll_to_widget, rows[0], top=True, animate=False)
 
     async def clear(self) -> None:
         """Forget the case."""
@@ -69,12 +86,6 @@ class Talk(Vertical):
         if event.value.strip():
             event.input.clear()
             self.post_message(self.Said(event.value.strip()))
-
-
-def _row(turn: Turn) -> Static:
-    text = inline(turn.text)
-    said = text if turn.speaker == "tool" else Content.assemble("› ", text)
-    return Static(said, classes=f"turn {turn.speaker}")
 
 
 def _question(question: Question) -> Content:
