@@ -4,14 +4,22 @@ Each row is measured in a process of its own; machines are shared and noisy, the
 """
 
 import asyncio
+import fcntl
 import os
 import platform
+import pty
+import re
 import resource
+import select
+import signal
+import struct
 import sys
 import tempfile
+import termios
 import time
 from multiprocessing import get_context
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
 
 from textual.app import App, ComposeResult
 
@@ -19,6 +27,10 @@ from tui.lines import Lines
 from tui.widgets.log_view import LogView
 
 RUNS = 3
+BETWEEN_KEYS_S = 0.02
+LOADED_S = 3.0
+PATIENCE_S = 10.0
+ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 BIG = 2_000_000_000
 LINE = "2026-11-21 03:00:00 INFO rank {rank} step {step} loss 2.31 lr 1e-4 tokens/s 41000\n"
 LONG_LINE = 30_000_000
@@ -38,9 +50,61 @@ def main() -> None:
         f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores,"
         f" Python {platform.python_version()}"
     )
+    _start()
     with tempfile.TemporaryDirectory() as name:
         _log(_big(Path(name, "big.log")), "a log of 2 GB")
         _log(_long(Path(name, "long.log")), "one line of 30 MB")
+
+
+def _start() -> None:
+    """The real command on a terminal: its first screen, and letters typed from then on."""
+    runs = [_typed() for _ in range(RUNS)]
+    loading = sorted(key for _first, keys, _later in runs for key in keys)
+    loaded = sorted(key for _first, _keys, later in runs for key in later)
+    print(f"\nkb tui, the index built       best of {RUNS}")
+    print(f"first screen                         {min(run[0] for run in runs) * 1000:8.0f} ms")
+    for title, keys in (("while the index loads", loading), ("when it is loaded", loaded)):
+        print(
+            f"letter to screen {title:<21} {keys[len(keys) // 2] * 1000:6.0f} ms p50"
+            f" {keys[-1] * 1000:6.0f} ms worst of {len(keys)}"
+        )
+
+
+def _typed() -> tuple[float, list[float], list[float]]:
+    """Seconds to the first screen, and from each letter to its echo: at once, and later on."""
+    started = time.perf_counter()
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "kb", "tui"])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 34, 120, 0, 0))
+    _read_until(terminal, b"Paste an error")
+    first = time.perf_counter() - started
+    keys = [_echoed(terminal, letter) for letter in ascii_lowercase]
+    time.sleep(LOADED_S)
+    later = [_echoed(terminal, letter) for letter in ascii_uppercase]
+    os.kill(process, signal.SIGTERM)
+    os.waitpid(process, 0)
+    os.close(terminal)
+    return first, keys, later
+
+
+def _echoed(terminal: int, letter: str) -> float:
+    """Each letter is typed once: the line it stands in is drawn again and again."""
+    started = time.perf_counter()
+    os.write(terminal, letter.encode())
+    _read_until(terminal, letter.encode())
+    took = time.perf_counter() - started
+    time.sleep(BETWEEN_KEYS_S)
+    return took
+
+
+def _read_until(terminal: int, text: bytes) -> None:
+    seen = b""
+    while text not in ESCAPE.sub(b"", seen):
+        ready, _write, _other = select.select([terminal], [], [], PATIENCE_S)
+        if not ready:
+            raise TimeoutError(text)
+        seen += os.read(terminal, 1 << 16)
 
 
 def _log(path: Path, title: str) -> None:
