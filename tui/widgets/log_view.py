@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,10 +18,12 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.worker import get_current_worker
 
-from tui.lines import Lines
 from tui.visible import WRITTEN_OUT
 from tui.widgets.overview import overview
 from tui.widgets.selection import highlighted, selected_text
+
+if TYPE_CHECKING:
+    from tui.lines import Lines  # imports NumPy, which the first screen does not wait for
 
 _KEPT_STRIPS = 512
 _SIDEWAYS = 8

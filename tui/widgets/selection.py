@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.cells import cell_len
 from rich.style import Style
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tui.lines import Lines
+if TYPE_CHECKING:
+    from tui.lines import Lines  # imports NumPy, which the first screen does not wait for
+
 
 MOST_SELECTED = 10_000
 """So many lines are taken of a selection, which may be a whole log."""
