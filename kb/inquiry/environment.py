@@ -17,6 +17,7 @@ from kb.incident import Incident, Topology
 from kb.inquiry.belief import Belief, Inquiry, Option, Topic
 from kb.inquiry.gain import expected_gain
 from kb.inquiry.observe import NO, YES
+from kb.inquiry.versions import fixed_in
 
 NONE_OF_THESE = "none of these"
 ONE_NODE, SEVERAL_NODES = "one", "several"
@@ -75,7 +76,6 @@ FAMILIES = (
     Family("AMD", r"\bAMD\b|\bMI\d{3}|ROCm|Radeon", 0.12),
     Family("Ascend", r"\bAscend\b", 0.08),
 )
-_FIXED_IN = re.compile(r"^(?P<name>[A-Za-z][\w -]*?) v?(?P<version>\d+\.\d+(?:\.\d+)*)")
 
 
 def seen_in(evidence: Evidence) -> Surroundings:
@@ -195,12 +195,6 @@ def _fits(family: Family, named: Sequence[Family]) -> float:
     if family in named:
         return FITS_HARDWARE / len(named)
     return (1 - FITS_HARDWARE) / (len(FAMILIES) - len(named))
-
-
-def fixed_in(incident: Incident) -> tuple[str, str] | None:
-    """The program and version that hold the fix, where the record names one."""
-    found = _FIXED_IN.match(incident.header.fixed_in or "")
-    return (found["name"], found["version"]) if found else None
 
 
 def _versions(candidates: Iterable[Incident], known: Mapping[str, str]) -> Iterator[Inquiry]:
