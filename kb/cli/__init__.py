@@ -16,6 +16,7 @@ from kb.errors import KbError
 COMMANDS = {
     "tui": "the screen: paste, read, talk it over",
     "ask": "one diagnosis of an error, a log or a directory of logs",
+    "chat": "talk about an error: questions, answers and why",
     "classify": "many logs: which incidents, how often, what is unknown",
     "show": "one incident",
     "list": "all incidents",

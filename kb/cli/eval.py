@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from kb.evaluate import Report
+    from kb.evaluate.chat import ChatReport
     from kb.evaluate.jobs import JobReport
 
 
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
     help="Measure recorded jobs instead: folders with logs/ and truth.json.",
+)
+@click.option(
+    "--chat",
+    is_flag=True,
+    help="Measure the conversation: questions to tell look-alikes apart.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
 def command(
     paths: tuple[Path, ...],
     jobs: Path | None,
+    chat: bool,
     as_json: bool,
     directory: Path | None,
     incidents: tuple[Path, ...],
@@ -49,10 +56,12 @@ def command(
     known fits), `kind`; optionally `id`, `lang` and `fix_must_match`. For --jobs see
     benchmarks/jobs/README.md.
     """
-    if bool(paths) is bool(jobs):
-        raise click.UsageError("give files of labelled reports, or --jobs DIR")
+    if sum((bool(paths), bool(jobs), chat)) != 1:
+        raise click.UsageError("give files of labelled reports, or --jobs DIR, or --chat")
     settings = load_settings(incidents)
-    if jobs:
+    if chat:
+        _print(*_measured_chat(settings), as_json)
+    elif jobs:
         _print(*_measured_jobs(jobs, settings), as_json)
     else:
         _print(*_measured_reports(paths, settings, directory), as_json)
@@ -72,6 +81,26 @@ def _measured_jobs(jobs: Path, settings: Settings) -> tuple[JobReport, Renderabl
             report(len(outcomes), len(truths))
     result = measure_jobs(outcomes)
     return result, render_jobs(result)
+
+
+def _measured_chat(settings: Settings) -> tuple[ChatReport, RenderableType]:
+    from kb.cli.terminal import progress, say
+    from kb.evaluate.chat import measure_chat, talk
+    from kb.evaluate.lookalikes import lookalikes
+    from kb.knowledge import Knowledge
+    from kb.library import Library
+    from kb.views.chat_evaluation import render_chat
+
+    incidents, _problems = Library(settings.incidents).load()
+    by_id = {incident.id: incident for incident in incidents}
+    reports = []
+    with progress("talking") as report, Knowledge.open(settings, notify=say) as knowledge:
+        groups = lookalikes(incidents, knowledge)
+        for group in groups:
+            reports.append(talk(group, by_id, knowledge))
+            report(len(reports), len(groups))
+    result = measure_chat(reports)
+    return result, render_chat(result)
 
 
 def _measured_reports(
@@ -100,7 +129,7 @@ def _measured_reports(
     return result, render(result)
 
 
-def _print(result: Report | JobReport, view: RenderableType, as_json: bool) -> None:
+def _print(result: Report | JobReport | ChatReport, view: RenderableType, as_json: bool) -> None:
     from kb.cli.terminal import show
 
     if as_json:

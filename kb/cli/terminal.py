@@ -32,14 +32,14 @@ def output_console() -> Console:
     return console
 
 
-def show(*parts: RenderableType) -> None:
-    """Print results; through the pager when they are longer than the terminal is high."""
+def show(*parts: RenderableType, paged: bool = True) -> None:
+    """Print results; if `paged`, through the pager when they are higher than the terminal."""
     console = output_console()
     with console.capture() as capture:
         for part in parts:
             console.print(part, crop=False)
     text = "".join(f"{line.rstrip()}\n" for line in capture.get().strip("\n").splitlines())
-    if console.is_terminal and text.count("\n") > console.height and sys.stdin.isatty():
+    if paged and console.is_terminal and text.count("\n") > console.height and sys.stdin.isatty():
         os.environ.setdefault("LESS", "-RFX")
         click.echo_via_pager(text, color=not console.no_color)
     else:

@@ -56,7 +56,7 @@ def _told(inquiry: Inquiry, place: int) -> Told:
     if place == len(inquiry.options):
         return Told(
             "",
-            says=(f"You do not know: {inquiry.text}",),
+            says=(f"“{DONT_KNOW}” to “{inquiry.text}”:",),
             asked=(inquiry.key,),
             surroundings=_known(inquiry, None),
         )
@@ -64,7 +64,7 @@ def _told(inquiry: Inquiry, place: int) -> Told:
     source = f" [{inquiry.records[0]}]" if inquiry.topic is Topic.OBSERVATION else ""
     return weighing(
         option,
-        f"{option.text}, to: {inquiry.text}{source}",
+        f"“{option.text}” to “{inquiry.text}”{source}:",
         asked=(inquiry.key,),
         surroundings=_known(inquiry, option),
     )

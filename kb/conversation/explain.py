@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from kb.conversation.commands import Command, Request
 from kb.conversation.naming import named
-from kb.conversation.speech import cite, numbered_step, percent, quote, quoted, tool_turn
+from kb.conversation.speech import cite, flowing, numbered_step, percent, quote, quoted, tool_turn
 from kb.conversation.state import Conversation, Turn
 from kb.diagnosis import Match
 from kb.evidence import EvidenceLine
@@ -61,7 +61,7 @@ def _fix(incident: Incident, conversation: Conversation, _knowledge: Knowledge) 
         done = " (done)" if (incident.id, number) in conversation.done else ""
         steps.append(numbered_step(number, step).replace(f"{number}. ", f"{number}.{done} ", 1))
     text = "\n".join(
-        [f"The fix of {cite(incident)}:", *steps, f"Then verify: {incident.body.verify}"]
+        [f"The fix of {cite(incident)}:", *steps, f"Then verify: {flowing(incident.body.verify)}"]
     )
     return tool_turn(text, [incident.id])
 
@@ -80,7 +80,9 @@ def _next(incident: Incident, conversation: Conversation, _knowledge: Knowledge)
         number, step = open_steps[0]
         parts.append(f"Step {number} of the fix of [{incident.id}]:\n{numbered_step(number, step)}")
     else:
-        parts.append(f"All steps of [{incident.id}] are done. Verify: {incident.body.verify}")
+        parts.append(
+            f"All steps of [{incident.id}] are done. Verify: {flowing(incident.body.verify)}"
+        )
     return tool_turn("\n\n".join(parts), conversation.pool)
 
 
@@ -162,7 +164,8 @@ def _would_tell(incident: Incident, conversation: Conversation) -> Iterator[str]
     for owner, other in ((incident, first), (first, incident)):
         for item in owner.body.distinguish:
             if item.other == other.id:
-                yield f"To tell it from [{first.id}]: {item.question} Yes speaks for [{owner.id}]."
+                question = flowing(item.question)
+                yield f"To tell it from [{first.id}]: {question} Yes speaks for [{owner.id}]."
                 return
 
 

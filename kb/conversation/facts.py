@@ -6,7 +6,7 @@ Each rule is a row: how the clause looks, and what it says about the candidates.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -20,11 +20,11 @@ from kb.inquiry.environment import (
     OLDER_IF_FIXED,
     RUNS_IF_NEEDED,
     RUNS_IF_NOT,
-    fixed_in,
     hardware,
     nodes,
     systems_of,
 )
+from kb.inquiry.versions import fits
 
 UNLIKELY = 0.12
 """What a record needs was said to be absent; people overlook things."""
@@ -48,6 +48,7 @@ _NODES = re.compile(
     re.IGNORECASE,
 )
 _VERSION = re.compile(r"\b([A-Za-z][A-Za-z_-]+)[ =:]*(?:version )?v?(\d+\.\d+(?:\.\d+)*)")
+_FULL_NAMES = {"torch": "pytorch", "te": "transformer-engine", "megatron": "megatron-lm"}
 _ALSO = re.compile(
     r"\b(?:also|same|still)\b.*\b(?:with|on|under|using|in|without)\b(?P<what>.*)"
     r"|(?P<zh>.+?)(?:上|下|里)?(?:也|同样)(?:会|是|有|一样|卡|挂|报|出现)",
@@ -59,6 +60,12 @@ _NEGATED = re.compile(
     r"|(?:并)?(?:没有|没|不在|不是|无|不用|没用|没看到)(?P<zh>.+)",
     re.IGNORECASE,
 )
+_TROUBLE = re.compile(
+    r"\b(?:xid|ecc|oom|out of memory|nan|segfault|core dumps?|firewall|containers?|docker|vpn|mig"
+    r"|exceptions?|packet loss)\b|容器|防火墙|丢包|异常",
+    re.IGNORECASE,
+)
+"""What people say is not there; such a clause is never searched as if it were."""
 _STATES = re.compile(
     r"\b(?:run|runs|running|use|uses|using|with|on|under|launch|launched|inside)\b|用|跑|在",
     re.IGNORECASE,
@@ -69,8 +76,10 @@ _ORDINARY = frozenset(
     " nothing anything one at all 输出 报错 错误 日志 反应 进展".split()
 )
 """Words of symptoms: that they are absent is what is seen, not what rules a record out."""
-_FILLER = _ORDINARY | frozenset("version under inside launch have".split())
+_FILLER = frozenset("run use using version only happen have under inside launch job node".split())
+"""Words around a fact that say nothing more."""
 _FEW_WORDS = 2
+_MOST_NAMED = 3
 _MOST_SHARE = 0.6
 """A word in the signatures of more candidates than this tells nothing apart."""
 
@@ -83,14 +92,14 @@ class Facts(msgspec.Struct, frozen=True):
     """Something of it is still to be searched."""
 
 
-def facts_told(clause: str, candidates: Sequence[Incident]) -> Facts:
+def facts_told(clause: str, candidates: Sequence[Incident], known: Surroundings) -> Facts:
     """Apply the rules to one clause."""
     for exclusive in (_also, _absent):
         part = exclusive(clause, candidates)
         if part:
             return Facts((part,), left=False)
     rules = (_nodes, _versions, _hardware, _systems)
-    parts = tuple(part for rule in rules if (part := rule(clause, candidates)))
+    parts = tuple(part for rule in rules if (part := rule(clause, candidates, known)))
     return Facts(parts, left=not parts or len(_unexplained(clause)) > _FEW_WORDS)
 
 
@@ -109,16 +118,15 @@ def _also(clause: str, candidates: Sequence[Incident]) -> Told | None:
         return None
     what = match["what"] or match["zh"]
     named = frozenset(find_facts([what]).systems)
-    others = named
-    if "without" not in clause.lower():
-        groups = [group for group in ALTERNATIVES if group & named]
-        others = frozenset().union(*groups) - named
-    if not others:
+    if not named:
         return _also_nodes(what, candidates)
-    kept = named - others
-    needs = {incident.id: systems_of(incident) for incident in candidates}
-    ids = [i for i, mine in needs.items() if mine & others and not mine & kept]
-    return _against(ids, NOT_SPECIAL, f"It does not need {_listed(others)}")
+    if "without" in clause.lower():
+        ids = [i.id for i in candidates if systems_of(i) & named]
+        return _against(ids, NOT_SPECIAL, f"It does not need {_listed(named)}")
+    groups = [group for group in ALTERNATIVES if group & named]
+    others = frozenset().union(*groups) - named
+    ids = [i.id for i in candidates if i.header.systems[0] in others]
+    return _against(ids, NOT_SPECIAL, f"It also happens with {_listed(named)}")
 
 
 def _also_nodes(what: str, candidates: Sequence[Incident]) -> Told | None:
@@ -138,11 +146,15 @@ def _absent(clause: str, candidates: Sequence[Incident]) -> Told | None:
         return None
     what = match["what"] or match["zh"]
     named = frozenset(find_facts([what]).systems)
+    first = next(tokenize(what), "")
+    if first in _ORDINARY and not _TROUBLE.search(what):
+        return None
     words = set(tokenize(what)) - _ORDINARY
     ids = [i.id for i in candidates if systems_of(i) & named or words & _printed(i)]
-    if not ids or len(ids) > max(1, _MOST_SHARE * len(candidates)):
+    telling = bool(ids) and len(ids) <= max(1, _MOST_SHARE * len(candidates))
+    if not telling and not _TROUBLE.search(what):
         return None
-    return _against(ids, UNLIKELY, f"Absent: {what.strip()}")
+    return _against(ids if telling else (), UNLIKELY, f"Absent: {what.strip()}")
 
 
 def _printed(incident: Incident) -> set[str]:
@@ -150,13 +162,19 @@ def _printed(incident: Incident) -> set[str]:
     return {word for sign in incident.header.signatures for word in tokenize(sign.pattern)}
 
 
-def _against(ids: Iterable[str], factor: float, reason: str) -> Told:
-    against = ", ".join(f"[{identifier}]" for identifier in ids)
-    effect = f"speaks against {against}." if against else "no candidate's record needs it."
-    return Told("", says=(f"{reason}: {effect}",), factors=dict.fromkeys(ids, factor))
+def _against(ids: Sequence[str], factor: float, reason: str) -> Told:
+    effect = f"speaks against {_ids(ids)}" if ids else "no candidate's record needs it"
+    return Told("", says=(f"{reason}: {effect}.",), factors=dict.fromkeys(ids, factor))
 
 
-def _nodes(clause: str, candidates: Sequence[Incident]) -> Told | None:
+def _ids(identifiers: Sequence[str]) -> str:
+    """The first of them as citations."""
+    shown = ", ".join(f"[{identifier}]" for identifier in identifiers[:_MOST_NAMED])
+    more = len(identifiers) - _MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _nodes(clause: str, candidates: Sequence[Incident], _known: Surroundings) -> Told | None:
     several = _several(clause)
     if several is None:
         return None
@@ -173,55 +191,41 @@ def _several(text: str) -> bool | None:
     return (match[1] or match[2]).lower() not in _ONE
 
 
-def _versions(clause: str, candidates: Sequence[Incident]) -> Told | None:
-    """A version at or above that of a fix speaks against the record, one below it for it."""
+def _versions(clause: str, candidates: Sequence[Incident], _known: Surroundings) -> Told | None:
+    """A version outside of those that a record happens in, or with its fix, speaks against it."""
     told = {
         system: version
         for name, version in _VERSION.findall(clause)
-        for system in find_facts([name]).systems
+        for system in find_facts([_FULL_NAMES.get(name.lower(), name)]).systems
     }
     if not told:
         return None
-    factors = dict(_version_factors(told, candidates))
+    fitting = {i.id: fit for i in candidates if (fit := fits(i, told)) is not None}
     names = ", ".join(f"{system} {version}" for system, version in told.items())
-    fixes = ", ".join(f"[{identifier}]" for identifier in factors)
-    effect = f"compared with the fixes of {fixes}" if fixes else "no candidate names its fix in it"
+    against = _ids([identifier for identifier, fit in fitting.items() if not fit])
+    effect = f"speaks against {against}" if against else "no candidate's record speaks against it"
     return Told(
         "",
         says=(f"Version {names}: {effect}.",),
-        factors={**factors},
-        otherwise=0.5 if factors else 1.0,
+        factors={i: OLDER_IF_FIXED if fit else 1 - OLDER_IF_FIXED for i, fit in fitting.items()},
+        otherwise=0.5,
         surroundings=Surroundings(versions=told),
     )
 
 
-def _version_factors(
-    told: Mapping[str, str], candidates: Sequence[Incident]
-) -> Iterable[tuple[str, float]]:
-    for incident in candidates:
-        name, fix = fixed_in(incident) or ("", "")
-        for system in find_facts([name]).systems:
-            if system in told:
-                fixed = _numbers(told[system]) >= _numbers(fix)
-                yield incident.id, 1 - OLDER_IF_FIXED if fixed else OLDER_IF_FIXED
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
-
-
-def _hardware(clause: str, candidates: Sequence[Incident]) -> Told | None:
+def _hardware(clause: str, candidates: Sequence[Incident], _known: Surroundings) -> Told | None:
     found = [place for place, family in enumerate(FAMILIES) if family.compiled.search(clause)]
     if len(found) != 1:
         return None
     option = hardware(candidates).options[found[0]]
-    return weighing(option, f"The accelerators are {option.text}.", asked=("hardware",))
+    return weighing(option, f"Accelerators: {option.text}.", asked=("hardware",))
 
 
-def _systems(clause: str, candidates: Sequence[Incident]) -> Told | None:
+def _systems(clause: str, candidates: Sequence[Incident], known: Surroundings) -> Told | None:
     """It runs with these systems: speaks for the records that are about them."""
     needed = {incident.id: systems_of(incident) for incident in candidates}
-    named = frozenset(find_facts([clause]).systems) & frozenset().union(*needed.values())
+    told = frozenset(find_facts([clause]).systems) - known.systems
+    named = told & frozenset().union(*needed.values())
     if not named or not _STATES.search(clause):
         return None
     return Told(

@@ -41,12 +41,13 @@ def _by_rule(
     """What rules understand of it, and the clauses that are left to be searched."""
     parts: list[Told] = []
     rest: list[str] = []
+    candidates = list(conversation.incidents.values())
     for clause in filter(None, _CLAUSES.split(text.strip(" .。!！"))):
         taken = tried(clause, conversation, knowledge)
         if taken:
             parts.append(taken)
             continue
-        facts = facts_told(clause, list(conversation.incidents.values()))
+        facts = facts_told(clause, candidates, conversation.known)
         parts.extend(facts.parts)
         if facts.left:
             rest.append(clause)

@@ -16,6 +16,7 @@ _POSITION = re.compile(
     r"(?:number|no\.?|position|the|第)?\s*#?(\d{1,2})(?:st|nd|rd|th|个|号)?(?: one)?"
 )
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
+_ORDINALS |= {"第一个": 1, "第二个": 2, "第三个": 3, "第四个": 4, "第五个": 5}
 _MOST_OF_THE_NAME = 0.6
 
 

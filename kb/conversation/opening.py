@@ -43,7 +43,7 @@ def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
         noise = f"; {quoted(lines[0])} is known noise [{_note(diagnosis)}]" if lines else ""
         return f"No line of the log shows a failure{noise}."
     if not lines:
-        return f"None of the {diagnosis.evidence.total_lines} lines names a failure that I know."
+        return "No line of the input names a failure that I know."
     others = ", ".join(place(line) for line in lines[1:])
     speaker = "You write" if diagnosis.evidence.asked else "The log says"
     return f"{speaker} {quoted(lines[0])}{f'; see also {others}' if others else ''}."

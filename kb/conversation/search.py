@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -26,6 +27,7 @@ _LEAST_SURE = 0.02
 _LEAST_FACTOR = 0.1
 """A sentence that a record has no words for does not rule it out."""
 _MOST_WORDS = 5
+_WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
 _MOST_FOUND = 10
 
 
@@ -85,5 +87,5 @@ def _shared_words(text: str, incident: Incident) -> list[str]:
         [header.title, *header.aliases, body.symptom, body.setting, body.cause, *body.evidence]
     )
     held = set(tokenize(record))
-    said = f"{text} {translate(text)}"
-    return list(dict.fromkeys(token for token in tokenize(said) if token in held))
+    said = _WORD.findall(f"{text} {translate(text)}")
+    return list(dict.fromkeys(word for word in said if held.intersection(tokenize(word))))

@@ -14,6 +14,7 @@ from kb.log.clean import printable
 _LONGEST_QUOTE = 160
 _MOST_MOVED = 3
 _LEAST_MOVE = 0.01
+_JOINED = re.compile(r"(?<!\n)\n(?!\n|\s*[-*\d])")
 _CITED = re.compile(r"\[([A-Za-z0-9][A-Za-z0-9.-]*)\]")
 
 
@@ -50,11 +51,16 @@ def percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
+def flowing(markdown: str) -> str:
+    """A record's paragraphs with their lines joined; lists stay lists."""
+    return _JOINED.sub(" ", markdown)
+
+
 def numbered_step(number: int, step: Step) -> str:
     """A step of a fix, its command ready to copy."""
     command = f"\n```{step.language}\n{step.command}\n```" if step.command else ""
-    why = f"\n{step.why}" if step.why else ""
-    return f"{number}. {step.text}{command}{why}"
+    why = f"\n{flowing(step.why)}" if step.why else ""
+    return f"{number}. {flowing(step.text)}{command}{why}"
 
 
 def moved(before: Sequence[Match], after: Sequence[Match]) -> str:

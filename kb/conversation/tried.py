@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from index.tokens import tokenize
-from kb.conversation.speech import quote
+from kb.conversation.speech import flowing, quote
 from kb.conversation.state import Conversation, Told
 from kb.glossary import translate
 from kb.incident import Incident, Step
@@ -35,6 +35,7 @@ _CHECKS = frozenset(
     " collect reproduce note determine identify show verify watch inspect".split()
 )
 """Steps that begin so look at something; they cure nothing."""
+_ADVISES_AGAINST = re.compile(r"(?:Leave|Keep|Avoid|Do not|Don't|Never)\b")
 _MOST_RECORDS = 6
 _ALIKE_WORDS = 0.5
 """Share of the telling words of what was done that the step has."""
@@ -68,7 +69,8 @@ def tried(clause: str, conversation: Conversation, knowledge: Knowledge) -> Told
 
 
 def _sentence(taken: TakenStep) -> str:
-    step = f"Step {taken.number} of [{taken.incident.id}] is marked as done: {taken.step.text}"
+    text = flowing(taken.step.text)
+    step = f"Step {taken.number} of [{taken.incident.id}] is marked as done: {text}"
     if _only_looks(taken.step):
         return step
     return f"{step} As the trouble is still there, this record gets less likely."
@@ -80,7 +82,7 @@ def _only_looks(step: Step) -> bool:
 
 
 def _by_number(clause: str, incidents: Sequence[Incident]) -> list[TakenStep]:
-    """ "Step 2" is one of the first record's."""
+    """A bare "step 2" is one of the first record's."""
     match = _NUMBER.search(clause)
     number = int(match[1] or match[2]) if match else 0
     fix = incidents[0].body.fix if incidents else ()
@@ -93,6 +95,7 @@ def _alike(clause: str, incidents: Sequence[Incident], knowledge: Knowledge) -> 
         TakenStep(incident, number, step)
         for incident in incidents
         for number, step in enumerate(incident.body.fix, 1)
+        if not _ADVISES_AGAINST.match(step.text)
     ]
     said = frozenset(tokenize(translate(clause))) - _SPOKEN
     if not steps or not said:
@@ -105,7 +108,9 @@ def _alike(clause: str, incidents: Sequence[Incident], knowledge: Knowledge) -> 
     meanings = vectors[1:] @ vectors[0]
     for incident in incidents:
         mine = [place for place, one in enumerate(steps) if one.incident is incident]
-        best = max(mine, key=lambda place: shares[place] + float(meanings[place]))
+        best = max(mine, key=lambda place: shares[place] + float(meanings[place]), default=None)
+        if best is None:
+            continue
         if shares[best] >= _ALIKE_WORDS or meanings[best] >= _ALIKE_MEANING:
             yield steps[best]
 

@@ -60,14 +60,10 @@ class Belief(msgspec.Struct, frozen=True):
         """Ids, most likely first; among equals as they were."""
         return sorted(self.shares, key=lambda identifier: -self.shares[identifier])
 
-    def chance(self, option: Option) -> float:
-        """How likely the answer is."""
-        known = sum(p * option.under(i) for i, p in self.shares.items())
-        return known + self.nothing * option.otherwise
-
-    def after(self, option: Option) -> Belief:
-        """The belief once the answer is known."""
-        return self.weighed({i: option.under(i) for i in self.shares}, option.otherwise)
+    @property
+    def total(self) -> float:
+        """All shares together."""
+        return self.nothing + sum(self.shares.values())
 
     def weighed(self, factors: Mapping[str, float], nothing: float) -> Belief:
         """Each share times its factor, made to add up to 1 again."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -17,6 +18,7 @@ from kb.incident import Incident, Topology
 from kb.inquiry.belief import Belief, Inquiry, Option, Topic
 from kb.inquiry.gain import expected_gain
 from kb.inquiry.observe import NO, YES
+from kb.inquiry.versions import fixed_in
 
 NONE_OF_THESE = "none of these"
 ONE_NODE, SEVERAL_NODES = "one", "several"
@@ -75,7 +77,6 @@ FAMILIES = (
     Family("AMD", r"\bAMD\b|\bMI\d{3}|ROCm|Radeon", 0.12),
     Family("Ascend", r"\bAscend\b", 0.08),
 )
-_FIXED_IN = re.compile(r"^(?P<name>[A-Za-z][\w -]*?) v?(?P<version>\d+\.\d+(?:\.\d+)*)")
 
 
 def seen_in(evidence: Evidence) -> Surroundings:
@@ -102,8 +103,12 @@ def surroundings(
 def systems_of(incident: Incident) -> frozenset[str]:
     """What runs where the incident happens, by the names that logs are searched for."""
     header = incident.header
-    names = {*header.systems, *header.environment.frameworks}
-    return frozenset(names & SYSTEMS.keys()) | frozenset(find_facts(sorted(names)).systems)
+    return _known_systems((*header.systems, *header.environment.frameworks))
+
+
+@lru_cache(1024)
+def _known_systems(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(SYSTEMS.keys() & set(names)) | frozenset(find_facts(names).systems)
 
 
 def _systems(
@@ -123,7 +128,8 @@ def _systems(
 
 def systems(names: Sequence[str], needed: Mapping[str, frozenset[str]]) -> Inquiry:
     """Which of these systems runs; `needed` has those of each record."""
-    likelihoods = {identifier: _picks(names, needs) for identifier, needs in needed.items()}
+    wanted = frozenset(names)
+    likelihoods = {i: _picks(names, needs) for i, needs in needed.items() if needs & wanted}
     nothing = _picks(names, frozenset())
     texts = [*names, NONE_OF_THESE]
     return Inquiry(
@@ -134,7 +140,7 @@ def systems(names: Sequence[str], needed: Mapping[str, frozenset[str]]) -> Inqui
             Option(text, {i: picks[place] for i, picks in likelihoods.items()}, nothing[place])
             for place, text in enumerate(texts)
         ),
-        records=tuple(i for i, needs in needed.items() if needs & set(names)),
+        records=tuple(likelihoods),
     )
 
 
@@ -195,12 +201,6 @@ def _fits(family: Family, named: Sequence[Family]) -> float:
     if family in named:
         return FITS_HARDWARE / len(named)
     return (1 - FITS_HARDWARE) / (len(FAMILIES) - len(named))
-
-
-def fixed_in(incident: Incident) -> tuple[str, str] | None:
-    """The program and version that hold the fix, where the record names one."""
-    found = _FIXED_IN.match(incident.header.fixed_in or "")
-    return (found["name"], found["version"]) if found else None
 
 
 def _versions(candidates: Iterable[Incident], known: Mapping[str, str]) -> Iterator[Inquiry]:

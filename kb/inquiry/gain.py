@@ -21,14 +21,15 @@ def expected_gain(belief: Belief, inquiry: Inquiry) -> float:
 
 
 def _gain(belief: Belief, option: Option) -> float:
-    chance = belief.chance(option)
-    known = sum(
-        share * under * math.log2(under / chance)
-        for identifier, share in belief.shares.items()
-        if share and (under := option.under(identifier))
+    """The part of one answer. All that it says nothing about counts as one."""
+    shares = belief.shares
+    named = [(shares[i], under) for i, under in option.likelihoods.items() if i in shares]
+    rest = belief.total - sum(share for share, _ in named)
+    parts = [*named, (rest, option.otherwise)]
+    chance = sum(share * under for share, under in parts)
+    return sum(
+        share * under * math.log2(under / chance) for share, under in parts if share > 0 < under
     )
-    otherwise = belief.nothing * option.otherwise
-    return known + (otherwise * math.log2(option.otherwise / chance) if otherwise else 0.0)
 
 
 def could_change_order(belief: Belief, inquiry: Inquiry) -> bool:

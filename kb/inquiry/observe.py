@@ -49,7 +49,7 @@ def _inquiry(owner: str, place: int, item: Distinction, linked: set[str]) -> Inq
     return Inquiry(
         topic=Topic.OBSERVATION,
         key=f"{owner}#{place}",
-        text=item.question,
+        text=" ".join(item.question.split()),
         options=(Option(YES, yes, YES_IF_ANY), Option(NO, no, 1 - YES_IF_ANY)),
         records=(owner, item.other),
     )

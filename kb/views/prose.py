@@ -73,6 +73,11 @@ def steps(fix: Sequence[Step]) -> RenderableType:
     return Group(*parts)
 
 
+def command_line(line: str) -> Text:
+    """A line of a command; never broken, so that it can be copied."""
+    return Text(line, "bold cyan", no_wrap=True, overflow="ignore")
+
+
 _UNQUOTED_SPACE = re.compile(r"""((?:[^\s'"]|'[^']*'|"[^"]*")+|\s+)""")
 _NO_CONTINUATION = re.compile(r"#|\\$|^\s*(?:-|\w+:|\w[\w.]*\()")
 
@@ -90,7 +95,7 @@ class _Command:
         if len(lines) == 1:
             lines = _continued(lines[0], options.max_width - len(indent))
         for line in lines:
-            yield Text(indent + line, "bold cyan", no_wrap=True, overflow="ignore")
+            yield command_line(indent + line)
 
 
 def _continued(line: str, width: int) -> list[str]:

@@ -43,9 +43,10 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield from _best(diagnosis.matches[0], Text(f"{word}  ", style))
     else:
         yield Text.assemble((f"{word}  ", style), _nothing(diagnosis))
-    if diagnosis.question:
+    if question := diagnosis.question:
         yield heading("To be surer")
-        yield indented(prose(diagnosis.question.text))
+        yield indented(prose(question.text))
+        yield indented(Text(f"({', '.join(question.answers)}; kb chat goes on from here)", "dim"))
     if len(diagnosis.matches) > 1:
         yield heading("Also possible")
         yield _others(diagnosis.matches[1:])

@@ -1,0 +1,93 @@
+"""`kb chat`: the conversation, in a plain terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from kb.cli.case import case_arguments, diagnosed, read_case
+from kb.conversation import Conversation, begin, reply
+from kb.diagnosis import MOST_MATCHES, Verdict
+from kb.knowledge import Knowledge
+from kb.log import Log
+from kb.settings import load_settings
+
+_PROMPT = "> "
+_LEAVE = frozenset({"quit", "exit", "bye", "q", "退出", "再见"})
+
+
+@click.command("chat")
+@case_arguments
+def command(text: tuple[str, ...], paths: tuple[Path, ...], incidents: tuple[Path, ...]) -> None:
+    """Talk about an error: it asks, you answer or tell more, and it ranks again.
+
+    TEXT is an error message or a question; -f adds logs. Each line of stdin is one thing you say,
+    until `quit` or the end. Say `help` for what is understood.
+
+    Exit code: 0 something matches at the end, 1 nothing known matches, 2 wrong use.
+    """
+    if Path("-") in paths:
+        raise click.UsageError("stdin is the conversation; give the log as a file: -f PATH")
+    log = read_case(text, paths)
+    if log is None and not sys.stdin.isatty():
+        raise click.UsageError("what is it about? Give TEXT or -f PATH; stdin holds what you say")
+    verdict = _talk(log, incidents)
+    found = verdict in (Verdict.MATCH, Verdict.POSSIBLE)
+    raise click.exceptions.Exit(0 if found else 1)
+
+
+def _talk(log: Log | None, incidents: tuple[Path, ...]) -> Verdict:
+    from kb.cli.terminal import progress, say
+
+    with (
+        progress("Building the index") as report,
+        Knowledge.open(load_settings(incidents), report, say) as knowledge,
+    ):
+        conversation = begin(diagnosed(log or Log.from_text(""), knowledge, MOST_MATCHES))
+        _show(conversation, None)
+        for said in _said():
+            before, conversation = conversation, reply(conversation, said, knowledge)
+            _show(conversation, before)
+    return conversation.verdict
+
+
+def _said() -> Iterator[str]:
+    """What the user says, until the end; echoed where no terminal does it."""
+    read = _lines_of_terminal if sys.stdin.isatty() else _lines_of_pipe
+    for line in read():
+        said = line.strip()
+        if said.lower() in _LEAVE:
+            return
+        if said:
+            yield said
+
+
+def _lines_of_terminal() -> Iterator[str]:
+    with suppress(ImportError):
+        import readline  # noqa: F401  input() then edits lines and remembers them
+    while True:
+        try:
+            yield input(_PROMPT)
+        except EOFError:
+            click.echo()
+            return
+
+
+def _lines_of_pipe() -> Iterator[str]:
+    from kb.log.clean import printable
+
+    for raw in sys.stdin.buffer:
+        line = printable(raw.decode("utf-8", "replace")).strip()
+        click.echo(_PROMPT + line)
+        yield line
+
+
+def _show(conversation: Conversation, before: Conversation | None) -> None:
+    from kb.cli.terminal import show
+    from kb.views.chat import render
+
+    show(render(conversation, before), paged=False)

@@ -1,0 +1,211 @@
+"""How many questions it takes to tell look-alikes apart: a simulated user who knows the record.
+
+The user answers from the record alone: `yes` to its own observations, `no` to an observation that
+tells another record from it, and what its environment says; everything else is "don't know".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
+
+import msgspec
+
+from kb.conversation import Conversation, begin, reply
+from kb.diagnosis import DONT_KNOW, diagnose
+from kb.evaluate.lookalikes import Group
+from kb.incident import Incident, Topology
+from kb.inquiry import Inquiry, Topic, observations
+from kb.inquiry.environment import NONE_OF_THESE, families_of, systems_of
+from kb.knowledge import Knowledge
+from kb.log import Log
+
+SCHEMA = 1
+"""Grows when a key is removed or changes its meaning."""
+
+Choice = Callable[[Conversation], Inquiry | None]
+"""Which question is asked next."""
+
+MOST_QUESTIONS = 60
+"""Nobody answers more."""
+
+
+class Talk(msgspec.Struct, frozen=True):
+    """One conversation that began with the line that a group shares."""
+
+    record: str
+    """The true one."""
+    questions: int | None
+    """After so many the true record was first and stayed first; None where it never did."""
+    asked: int
+    """Questions until there was none left that would change the order."""
+    candidate: bool
+    """Whether the engine had the true record among its candidates."""
+
+
+class Rates(msgspec.Struct, frozen=True):
+    """How it went over all conversations."""
+
+    mean: float
+    """Questions until the true record was first, over the conversations that got there."""
+    mean_by_group: float
+    """The mean over the groups of each group's mean, likewise."""
+    reached: float
+    """Share of the conversations that got there."""
+    at_start: float
+    """Share of those that needed no question."""
+    asked: float
+    """Questions until there was none left, on average."""
+
+
+class GroupReport(msgspec.Struct, frozen=True):
+    """A group with its conversations."""
+
+    group: Group
+    chosen: tuple[Talk, ...]
+    fixed: tuple[Talk, ...]
+
+
+class ChatReport(msgspec.Struct, frozen=True):
+    """What the evaluation found."""
+
+    schema: int
+    groups: int
+    """Groups whose line brings up any candidate."""
+    silent: int
+    """Groups whose line alone brings up nothing, so that no conversation starts."""
+    records: int
+    conversations: int
+    not_candidates: int
+    """Conversations whose true record the engine did not have among its candidates."""
+    chosen: Rates
+    """Questions as the conversation chooses them."""
+    fixed: Rates
+    """Observations of the candidates in their order, one after the other."""
+    outcomes: tuple[GroupReport, ...]
+
+
+def talk(
+    group: Group, incidents: Mapping[str, Incident], knowledge: Knowledge
+) -> GroupReport | None:
+    """Every record of a group as the true one, in both ways; None where no conversation starts."""
+    start = begin(diagnose(Log.from_text(group.line), knowledge))
+    if not start.matches:
+        return None
+    return GroupReport(
+        group,
+        tuple(_talk(start, incidents[i], knowledge, _chosen) for i in group.records),
+        tuple(_talk(start, incidents[i], knowledge, _in_fixed_order) for i in group.records),
+    )
+
+
+def _talk(start: Conversation, true: Incident, knowledge: Knowledge, choice: Choice) -> Talk:
+    first = []
+    for conversation in _turns(start, true, knowledge, choice):
+        first.append(conversation.matches[:1] and conversation.matches[0].incident.id == true.id)
+    asked = len(first) - 1
+    questions = len(first)
+    while questions and first[questions - 1]:
+        questions -= 1
+    return Talk(true.id, questions if first[-1] else None, asked, true.id in start.pool)
+
+
+def _turns(
+    start: Conversation, true: Incident, knowledge: Knowledge, choice: Choice
+) -> Iterator[Conversation]:
+    conversation = start
+    yield conversation
+    for _ in range(MOST_QUESTIONS):
+        inquiry = choice(conversation)
+        if inquiry is None:
+            return
+        asking = msgspec.structs.replace(conversation, inquiry=inquiry, turns=())
+        conversation = reply(asking, answer(true, inquiry), knowledge)
+        yield conversation
+
+
+def _chosen(conversation: Conversation) -> Inquiry | None:
+    return conversation.inquiry
+
+
+def _in_fixed_order(conversation: Conversation) -> Inquiry | None:
+    """The next observation of the candidates, in the order in which the log had put them."""
+    candidates = [match.incident for match in conversation.diagnosis.candidates]
+    left = (one for one in observations(candidates) if one.key not in conversation.asked)
+    return next(left, None)
+
+
+def answer(true: Incident, inquiry: Inquiry) -> str:
+    """What an honest user says who knows the true record and nothing else."""
+    return _ANSWERS[inquiry.topic](true, inquiry) or DONT_KNOW
+
+
+def _observation(true: Incident, inquiry: Inquiry) -> str | None:
+    owner, other = inquiry.records
+    return "yes" if true.id == owner else "no" if true.id == other else None
+
+
+def _systems(true: Incident, inquiry: Inquiry) -> str | None:
+    """The one of its systems that the record names first."""
+    header, mine = true.header, systems_of(true)
+    order = [*header.systems, *header.environment.frameworks, *sorted(mine)]
+    offered = {option.text for option in inquiry.options} & mine
+    return min(offered, key=order.index, default=NONE_OF_THESE)
+
+
+def _nodes(true: Incident, _inquiry: Inquiry) -> str | None:
+    topology = true.header.environment.topology
+    return {Topology.SINGLE_NODE: "one", Topology.MULTI_NODE: "several"}.get(topology)
+
+
+def _hardware(true: Incident, _inquiry: Inquiry) -> str | None:
+    families = families_of(true)
+    return families[0].name if len(families) == 1 else None
+
+
+def _version(true: Incident, inquiry: Inquiry) -> str | None:
+    """Who meets an incident that is fixed runs a version before the fix."""
+    return "no" if true.id in inquiry.records else None
+
+
+_ANSWERS: dict[Topic, Callable[[Incident, Inquiry], str | None]] = {
+    Topic.OBSERVATION: _observation,
+    Topic.SYSTEMS: _systems,
+    Topic.NODES: _nodes,
+    Topic.HARDWARE: _hardware,
+    Topic.VERSION: _version,
+}
+
+
+def measure_chat(reports: Sequence[GroupReport | None]) -> ChatReport:
+    """Count over all groups."""
+    spoken = [report for report in reports if report]
+    talks = [one for report in spoken for one in report.chosen]
+    return ChatReport(
+        schema=SCHEMA,
+        groups=len(spoken),
+        silent=len(reports) - len(spoken),
+        records=len({one.record for one in talks}),
+        conversations=len(talks),
+        not_candidates=sum(not one.candidate for one in talks),
+        chosen=_rates([report.chosen for report in spoken]),
+        fixed=_rates([report.fixed for report in spoken]),
+        outcomes=tuple(spoken),
+    )
+
+
+def _rates(groups: Sequence[Sequence[Talk]]) -> Rates:
+    talks = [one for group in groups for one in group]
+    reached = [one.questions for one in talks if one.questions is not None]
+    by_group = [[one.questions for one in group if one.questions is not None] for group in groups]
+    return Rates(
+        mean=_mean(reached),
+        mean_by_group=_mean([fmean(questions) for questions in by_group if questions]),
+        reached=_mean([one.questions is not None for one in talks]),
+        at_start=_mean([one.questions == 0 for one in talks]),
+        asked=_mean([one.asked for one in talks]),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(fmean(values), 3) if values else 0.0

@@ -1,0 +1,58 @@
+"""The terminal view of a conversation: what is new since the last turn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from kb.conversation import Conversation, Speaker
+from kb.diagnosis import Match, Question
+from kb.views.prose import bar, command_line, indented, prose
+
+_SHOWN = 5
+_BAR_CELLS = 6
+_FENCED = re.compile(r"```\w*\n(.*?)\n```", re.DOTALL)
+
+
+def render(conversation: Conversation, before: Conversation | None) -> RenderableType:
+    """What the tool said since `before`, the order and the question where they changed."""
+    return Group(*_parts(conversation, before), Text())
+
+
+def _parts(conversation: Conversation, before: Conversation | None) -> Iterator[RenderableType]:
+    for turn in conversation.turns[len(before.turns) if before else 0 :]:
+        if turn.speaker is Speaker.TOOL:
+            yield from _speech(turn.text)
+    if conversation.matches and (before is None or before.matches != conversation.matches):
+        yield Text()
+        yield from (_line(*numbered) for numbered in enumerate(conversation.matches[:_SHOWN], 1))
+    if conversation.question and (before is None or before.question != conversation.question):
+        yield Text()
+        yield from _asked(conversation.question)
+
+
+def _speech(text: str) -> Iterator[RenderableType]:
+    """Prose, and commands ready to copy on lines of their own."""
+    for place, piece in enumerate(_FENCED.split(text)):
+        if place % 2:
+            yield from (command_line(f"    {line}") for line in piece.split("\n"))
+        else:
+            yield from (prose(line) for line in piece.strip("\n").split("\n") if line.strip())
+
+
+def _line(position: int, match: Match) -> RenderableType:
+    return Text.assemble(
+        f"{position:>3}. {match.confidence:>4.0%} ",
+        bar(match.confidence, _BAR_CELLS),
+        "  ",
+        (match.incident.id, "cyan"),
+    )
+
+
+def _asked(question: Question) -> Iterator[RenderableType]:
+    yield Text.assemble(("? ", "bold yellow"), prose(question.text))
+    answers = (f"{number}) {text}" for number, text in enumerate(question.answers, 1))
+    yield indented(Text("   ".join(answers), "bold"))

@@ -1,0 +1,61 @@
+"""The terminal view of how many questions look-alikes take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kb.evaluate.chat import ChatReport, GroupReport, Rates, Talk
+
+_LONGEST_QUOTE = 90
+
+
+def render_chat(report: ChatReport) -> RenderableType:
+    """Return the rates, and the conversations that never got to the true record."""
+    return Group(*_parts(report))
+
+
+def _parts(report: ChatReport) -> Iterator[RenderableType]:
+    yield Text(
+        f"{report.groups} groups of look-alikes with {report.records} records;"
+        f" {report.conversations} conversations, of which {report.not_candidates} have the true"
+        f" record not among the candidates. {report.silent} more groups share a line that alone"
+        " brings up nothing.\n"
+    )
+    yield _rates({"chosen by expected gain": report.chosen, "in fixed order": report.fixed})
+    yield Text("Never first", "bold")
+    for one in report.outcomes:
+        yield from _lost(one)
+
+
+def _rates(rows: dict[str, Rates]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("questions", min_width=24)
+    for column in ("mean", "by group", "reached", "at start", "asked in all"):
+        table.add_column(column, justify="right")
+    for name, rates in rows.items():
+        table.add_row(
+            name,
+            f"{rates.mean:.2f}",
+            f"{rates.mean_by_group:.2f}",
+            f"{rates.reached:.3f}",
+            f"{rates.at_start:.3f}",
+            f"{rates.asked:.2f}",
+        )
+    table.caption = " "
+    return table
+
+
+def _lost(report: GroupReport) -> Iterator[Text]:
+    lost = [one for one in report.chosen if one.questions is None]
+    if lost:
+        yield Text(f"  {report.group.line.strip()[:_LONGEST_QUOTE]}", "dim")
+    for one in lost:
+        yield Text(f"    {one.record}: {_why(one)}")
+
+
+def _why(one: Talk) -> str:
+    return f"{one.asked} questions asked" if one.candidate else "not among the candidates"

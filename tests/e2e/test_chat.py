@@ -1,0 +1,101 @@
+"""`kb chat` and `kb eval --chat` with the real command."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.conftest import Run
+
+SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
+
+
+def test_a_piped_conversation_has_a_turn_a_line(kb: Run) -> None:
+    spoken = "why\nnot in docker\nundo\nquit\nnever read\n"
+    run = kb("chat", SHM, stdin=spoken.encode())
+    assert run.returncode == 0, run.stderr
+    text = run.stdout.decode()
+    opening, why, absent, undone = text.split("\n> ")[:4]
+    assert "[nccl-shm-too-small-container]" in opening
+    assert "\n  1. " in opening
+    assert "\n? " in opening
+    assert "1) " in opening
+    assert "line 1" in why
+    assert "speaks against" in absent
+    assert "Taken back" in undone
+    assert "never read" not in text
+    assert "\x1b" not in text
+
+
+def test_the_question_is_the_one_that_ask_shows(kb: Run) -> None:
+    question = json.loads(kb("ask", "--json", SHM).stdout)["question"]
+    text = kb("chat", SHM).stdout.decode()
+    assert " ".join(question["text"].split()) in " ".join(text.split())
+    for number, answer in enumerate(question["answers"], 1):
+        assert f"{number}) {answer}" in text
+
+
+def test_ask_shows_the_answers_of_a_question(kb: Run) -> None:
+    question = json.loads(kb("ask", "--json", SHM).stdout)["question"]
+    text = " ".join(kb("ask", SHM).stdout.decode().split())
+    assert ", ".join(question["answers"]) in text
+
+
+def test_a_log_file_and_chinese_words(kb: Run) -> None:
+    run = kb("chat", "-f", "benchmarks/samples/nccl-shm.log", stdin="为什么\n下一步\n".encode())
+    text = run.stdout.decode()
+    assert run.returncode == 0
+    assert "nccl-shm.log line 17" in " ".join(text.split())
+    assert "Step 1 of the fix" in text
+
+
+def test_a_command_is_never_broken(kb: Run) -> None:
+    text = kb("chat", SHM, stdin=b"show the fix\n").stdout.decode()
+    assert any(len(line) > 80 and line.startswith("    ") for line in text.splitlines()) or (
+        "    df -h /dev/shm" in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], b"what is it about"),
+        (["-f", "-"], b"stdin is the conversation"),
+        (["-f", "no-such.log"], b"no-such.log"),
+    ],
+)
+def test_wrong_use_is_one_sentence(kb: Run, arguments: list[str], message: bytes) -> None:
+    run = kb("chat", *arguments)
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert message in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
+def test_nothing_known_at_the_end_is_exit_code_1(kb: Run) -> None:
+    run = kb("chat", "how do I bake bread", stdin=b"with rye\n")
+    assert run.returncode == 1
+    assert b"did not understand" in run.stdout
+
+
+def test_hostile_words_do_not_reach_the_terminal(kb: Run) -> None:
+    run = kb("chat", f"\x1b]0;t\x07[red]{SHM}", stdin=b"\x1b[2J \xff\xfe why not [bold]x\n\x00\n")
+    assert run.returncode == 0
+    assert b"\x1b" not in run.stdout
+    assert b"\x07" not in run.stdout
+
+
+def test_lookalikes_are_told_apart_within_three_questions(kb: Run) -> None:
+    run = kb("eval", "--chat", "--json")
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout)
+    assert report["groups"] >= 50
+    assert report["chosen"]["mean"] <= 3
+    assert report["chosen"]["mean"] < report["fixed"]["mean"] / 2
+    assert report["chosen"]["reached"] >= report["fixed"]["reached"]
+    talks = [talk for one in report["outcomes"] for talk in one["chosen"]]
+    assert len(talks) == report["conversations"]
+
+
+def test_eval_measures_one_thing_at_a_time(kb: Run) -> None:
+    assert kb("eval", "--chat", "--jobs", "benchmarks/jobs").returncode == 2

@@ -1,0 +1,359 @@
+"""The conversation over the shipped incidents: what a user would see, turn by turn."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kb.conversation import Conversation, Speaker, begin, reply
+from kb.diagnosis import DONT_KNOW, Verdict, diagnose
+from kb.incident import Topology
+from kb.inquiry import Topic
+from kb.knowledge import Knowledge
+from kb.log import Log
+
+WATCHDOG = (
+    "[rank1]:[E ProcessGroupNCCL.cpp:563] [Rank 1] Watchdog caught collective operation timeout:"
+    " WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for"
+    " 600532 milliseconds before timing out."
+)
+SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
+HEALTHY = "".join(f"INFO step {n} loss {3 - n / 200:.3f}\n" for n in range(100))
+FOLLOW_ON = (
+    "[rank5]:[E1121 03:00:00.1 ProcessGroupNCCL.cpp:681] [Rank 5] Some NCCL operations have"
+    " failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent GPU"
+    " operations might run on corrupted/incomplete data.\n"
+    "[rank5]:[E1121 03:00:00.1 ProcessGroupNCCL.cpp:695] [Rank 5] To avoid data"
+    " inconsistency, we are taking the entire process down.\n"
+)
+
+
+def opened(log: str, knowledge: Knowledge) -> Conversation:
+    return begin(diagnose(Log.from_text(log), knowledge))
+
+
+def said(conversation: Conversation) -> str:
+    assert conversation.turns[-1].speaker is Speaker.TOOL
+    return conversation.turns[-1].text
+
+
+def talk(conversation: Conversation, knowledge: Knowledge, *texts: str) -> Conversation:
+    for text in texts:
+        conversation = reply(conversation, text, knowledge)
+    return conversation
+
+
+def share(conversation: Conversation, identifier: str) -> float:
+    return conversation.belief.shares[identifier]
+
+
+def test_first_turn_says_what_is_seen_where_and_the_likeliest_cause(knowledge: Knowledge) -> None:
+    conversation = opened(f"starting\n{SHM}", knowledge)
+    (turn,) = conversation.turns
+    assert "line 2" in turn.text
+    assert "/dev/shm/nccl-Zk2" in turn.text
+    assert turn.records == ("nccl-shm-too-small-container",)
+    assert turn.lines == ((None, 2),)
+    assert conversation.matches[0].incident.title in turn.text
+
+
+def test_first_turn_of_a_job_names_who_failed_first(knowledge: Knowledge) -> None:
+    log = Log.from_paths(["benchmarks/samples/nccl-shm.log"])
+    turn = begin(diagnose(log, knowledge)).turns[0]
+    assert turn.text.startswith("Rank 3 on gpu-node-3 failed first: ")
+    assert "nccl-shm.log line 17" in turn.text
+
+
+@pytest.mark.parametrize(
+    ("log", "verdict", "part"),
+    [
+        ("", Verdict.UNKNOWN, "The input is empty."),
+        ("the cat sat on the mat", Verdict.UNKNOWN, "the launch command"),
+        (HEALTHY, Verdict.HEALTHY, "No line of the log shows a failure"),
+        (FOLLOW_ON, Verdict.POSSIBLE, "follows from another failure"),
+    ],
+    ids=["empty", "unknown", "healthy", "follow-on"],
+)
+def test_first_turn_where_no_incident_is_shown_says_what_would_help(
+    knowledge: Knowledge, log: str, verdict: Verdict, part: str
+) -> None:
+    conversation = opened(log, knowledge)
+    assert conversation.verdict is verdict
+    assert part in said(conversation)
+    assert (conversation.matches, conversation.question) == ((), None)
+
+
+def test_conversation_begins_with_the_order_of_the_diagnosis(knowledge: Knowledge) -> None:
+    diagnosis = diagnose(Log.from_text(WATCHDOG), knowledge, top=50)
+    conversation = begin(diagnosis)
+    assert conversation.matches == diagnosis.matches
+    assert conversation.question == diagnosis.question
+    assert conversation.verdict is diagnosis.verdict
+
+
+def test_reply_is_a_pure_function_and_its_value_can_be_stored(knowledge: Knowledge) -> None:
+    start = opened(WATCHDOG, knowledge)
+    before = msgspec.json.encode(start)
+    texts = ("1", "only with 2 nodes", "I already raised the timeout", "why not 2", "asdf")
+    once, again = talk(start, knowledge, *texts), talk(start, knowledge, *texts)
+    assert once == again
+    assert msgspec.json.encode(start) == before
+    assert msgspec.json.decode(msgspec.json.encode(once), type=Conversation) == once
+
+
+@pytest.mark.parametrize("text", ["1", "one rank raised; only with 2 nodes", "no Xid", SHM])
+def test_undo_gives_the_earlier_order_and_question_back(knowledge: Knowledge, text: str) -> None:
+    start = opened(WATCHDOG, knowledge)
+    undone = talk(start, knowledge, text, "undo")
+    assert undone.matches == start.matches
+    assert undone.question == start.question
+    assert undone.told == ()
+    assert text in said(undone)
+    assert "nothing to take back" in said(talk(undone, knowledge, "撤销"))
+
+
+def until_observation(conversation: Conversation, knowledge: Knowledge) -> Conversation:
+    """Answer "don't know" until a record's own observation is asked."""
+    while conversation.inquiry and conversation.inquiry.topic is not Topic.OBSERVATION:
+        conversation = reply(conversation, DONT_KNOW, knowledge)
+    assert conversation.inquiry
+    return conversation
+
+
+def test_yes_speaks_for_the_record_that_asks_and_no_against_it(knowledge: Knowledge) -> None:
+    asking = until_observation(opened(WATCHDOG, knowledge), knowledge)
+    assert asking.inquiry
+    owner = asking.inquiry.records[0]
+    yes, no = talk(asking, knowledge, "yes"), talk(asking, knowledge, "no")
+    assert share(no, owner) < share(asking, owner) < share(yes, owner)
+    assert f"[{owner}]" in said(yes)
+    assert owner in yes.turns[-1].records
+
+
+@pytest.mark.parametrize("text", ["yes", "1", "Y", "是的", "yes.", "对"])
+def test_an_answer_can_be_put_in_many_ways(knowledge: Knowledge, text: str) -> None:
+    asking = until_observation(opened(WATCHDOG, knowledge), knowledge)
+    assert talk(asking, knowledge, text).matches == talk(asking, knowledge, "yes").matches
+
+
+@pytest.mark.parametrize("text", ["don't know", "3", "不知道", "no idea", "skip"])
+def test_not_knowing_changes_no_confidence_and_is_not_asked_again(
+    knowledge: Knowledge, text: str
+) -> None:
+    asking = until_observation(opened(WATCHDOG, knowledge), knowledge)
+    after = talk(asking, knowledge, text)
+    assert after.matches == asking.matches
+    assert after.question != asking.question
+
+
+def test_questions_are_short_to_answer_never_repeated_and_come_to_an_end(
+    knowledge: Knowledge,
+) -> None:
+    conversation = opened(WATCHDOG, knowledge)
+    asked = []
+    while conversation.question and len(asked) < 100:
+        assert 2 < len(conversation.question.answers) <= 5
+        assert conversation.question.answers[-1] == DONT_KNOW
+        asked.append(conversation.inquiry.key if conversation.inquiry else "")
+        conversation = reply(conversation, DONT_KNOW, knowledge)
+    assert len(asked) == len(set(asked)) < 100
+
+
+def test_confidences_stay_honest(knowledge: Knowledge) -> None:
+    conversation = opened(WATCHDOG, knowledge)
+    for _ in range(12):
+        if conversation.question is None:
+            break
+        conversation = reply(conversation, "1", knowledge)
+        shown = [match.confidence for match in conversation.matches]
+        assert shown == sorted(shown, reverse=True)
+        assert sum(shown) <= 1.001
+        assert max(shown) <= 0.98
+
+
+def test_an_answer_with_more_behind_it_is_heard_whole(knowledge: Knowledge) -> None:
+    asking = until_observation(opened(WATCHDOG, knowledge), knowledge)
+    after = talk(asking, knowledge, "no, it runs on two nodes")
+    assert after.known.several_nodes is True
+    assert after.told[-1].question == asking.question.text if asking.question else False
+
+
+@pytest.mark.parametrize(
+    ("text", "gains", "loses"),
+    [
+        ("only with 2 nodes", Topology.MULTI_NODE, Topology.SINGLE_NODE),
+        ("两台机器才会卡", Topology.MULTI_NODE, Topology.SINGLE_NODE),
+        ("单机八卡", Topology.SINGLE_NODE, Topology.MULTI_NODE),
+        ("we run on a single node", Topology.SINGLE_NODE, Topology.MULTI_NODE),
+    ],
+)
+def test_number_of_nodes_speaks_for_records_of_that_topology(
+    knowledge: Knowledge, text: str, gains: Topology, loses: Topology
+) -> None:
+    start = opened("NCCL hangs at the first all_reduce, GPUs at 100 %", knowledge)
+    kinds = {i.header.environment.topology: i.id for i in start.incidents.values()}
+    after = talk(start, knowledge, text)
+    change = {k: share(after, kinds[k]) / share(start, kinds[k]) for k in (gains, loses)}
+    assert change[gains] > 3 * change[loses]
+    assert "nodes" not in (after.inquiry.key if after.inquiry else "")
+
+
+def test_a_version_with_the_fix_speaks_against_the_record(knowledge: Knowledge) -> None:
+    log = "RuntimeError: fifo leak: waitWorkFifoAvailable spins, CUDA graphs, NCCL stalls"
+    record = "nccl-fifo-leak-cuda-graph-stall"
+    start = opened(log, knowledge)
+    assert start.incidents[record].header.fixed_in == "NCCL 2.22.3"
+    fixed = talk(start, knowledge, "we run NCCL 2.23.4")
+    older = talk(start, knowledge, "we run NCCL 2.18")
+    assert share(fixed, record) < share(start, record) <= share(older, record)
+    assert f"speaks against [{record}]" in said(fixed)
+
+
+def test_what_happens_with_another_backend_is_not_special_to_the_first(
+    knowledge: Knowledge,
+) -> None:
+    start = opened("NCCL hangs at the first all_reduce, GPUs at 100 %", knowledge)
+    after = talk(start, knowledge, "it also happens with gloo")
+    nccl = [i for i, one in start.incidents.items() if one.header.systems[0] == "nccl"]
+    assert nccl
+    assert all(share(after, identifier) < share(start, identifier) for identifier in nccl)
+
+
+@pytest.mark.parametrize("text", ["I already set --shm-size=16g", "step 2 done"])
+def test_a_step_that_was_taken_is_marked_and_did_not_cure(knowledge: Knowledge, text: str) -> None:
+    start = opened(SHM, knowledge)
+    first = start.matches[0].incident
+    after = talk(start, knowledge, text)
+    assert f"Step 2 of [{first.id}] is marked as done" in said(after)
+    assert share(after, first.id) < share(start, first.id)
+    fix = said(talk(after, knowledge, f"show the fix of {first.id}"))
+    assert "2. (done) " in fix
+    assert "1. (done)" not in fix
+
+
+def test_next_is_the_first_step_that_was_not_taken(knowledge: Knowledge) -> None:
+    start = opened(SHM, knowledge)
+    first = start.matches[0].incident
+    assert "Step 1 of the fix" in said(talk(start, knowledge, "what should I check next?"))
+    done = talk(start, knowledge, "step 1 done")
+    if done.matches[0].incident == first:
+        assert "Step 2 of the fix" in said(talk(done, knowledge, "下一步"))
+
+
+@pytest.mark.parametrize("text", ["not in docker", "there is no container", "没有用容器"])
+def test_what_is_absent_speaks_against_the_records_that_need_it(
+    knowledge: Knowledge, text: str
+) -> None:
+    start = opened(SHM, knowledge)
+    after = talk(start, knowledge, text)
+    assert share(after, "nccl-shm-too-small-container") < share(
+        start, "nccl-shm-too-small-container"
+    )
+
+
+def test_what_is_absent_is_never_searched_as_if_it_were_there(knowledge: Knowledge) -> None:
+    after = talk(opened(WATCHDOG, knowledge), knowledge, "no Xid in dmesg")
+    assert not [i for i in after.pool if i.startswith("xid")]
+    assert "changes nothing" in said(after)
+
+
+def test_further_lines_are_searched_with_the_log(knowledge: Knowledge) -> None:
+    start = opened("the job does not start", knowledge)
+    after = talk(start, knowledge, SHM)
+    assert after.matches[0].incident.id == "nccl-shm-too-small-container"
+    assert "[nccl-shm-too-small-container] comes in at" in said(after)
+    assert "`segment`" in said(after)
+
+
+def test_a_sentence_moves_the_record_that_has_words_for_it(knowledge: Knowledge) -> None:
+    start = opened(WATCHDOG, knowledge)
+    record = "pytorch-watchdog-timeout-rank0-dataset-preprocessing"
+    for text in ("rank 0 is still tokenizing the dataset", "rank 0 还在做数据集 tokenize"):
+        after = talk(start, knowledge, text)
+        assert share(after, record) > 2 * share(start, record)
+        assert f"[{record}] rises from" in said(after)
+
+
+@pytest.mark.parametrize("text", ["asdf qwer", "thanks", "7", "今天天气很好"])
+def test_what_is_not_understood_is_said_and_changes_nothing(
+    knowledge: Knowledge, text: str
+) -> None:
+    start = opened(WATCHDOG, knowledge)
+    after = talk(start, knowledge, text)
+    assert "did not understand" in said(after)
+    assert (after.matches, after.told, after.question) == (start.matches, (), start.question)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "why not 2?",
+        "why not the second one",
+        "为什么不是第二个",
+        "why isn't it {id}",
+        "why not {title}",
+        "怎么不是 {id}？",
+    ],
+)
+def test_why_not_names_what_is_missing_and_what_would_tell(knowledge: Knowledge, text: str) -> None:
+    start = opened(WATCHDOG, knowledge)
+    second = start.matches[1].incident
+    after = talk(start, knowledge, text.format(id=second.id, title=second.title[:60]))
+    assert f"[{second.id}] is at position 2" in said(after)
+    assert "line 1" in said(after)
+    assert "are not in the log" in said(after)
+    assert (after.matches, after.told) == (start.matches, ())
+
+
+def test_why_not_knows_what_was_told_and_records_that_are_no_candidates(
+    knowledge: Knowledge,
+) -> None:
+    start = opened(SHM, knowledge)
+    told = talk(start, knowledge, "not in docker", "why not nccl-shm-too-small-container")
+    assert "You told me “not in docker”, which speaks against it." in said(told)
+    far = talk(start, knowledge, "why not xid79-gpu-fallen-off-bus")
+    assert "is not among the likely ones" in said(far)
+    assert "I know no record" in said(talk(start, knowledge, "why not the flux capacitor"))
+
+
+def test_what_was_told_is_listed(knowledge: Knowledge) -> None:
+    start = opened(WATCHDOG, knowledge)
+    assert "Nothing yet" in said(talk(start, knowledge, "what did I tell you?"))
+    after = talk(start, knowledge, "1", "only with 2 nodes", "我都说过什么")
+    assert "1. “1” (asked: " in said(after)
+    assert "2. “only with 2 nodes”" in said(after)
+
+
+@pytest.mark.parametrize("text", ["show the fix again", "fix", "how do I fix it?", "怎么解决"])
+def test_the_fix_is_the_records_with_its_commands(knowledge: Knowledge, text: str) -> None:
+    start = opened(SHM, knowledge)
+    turn = talk(start, knowledge, text).turns[-1]
+    fix = start.matches[0].incident.body.fix
+    assert all(step.command in turn.text for step in fix if step.command)
+    assert turn.records == (start.matches[0].incident.id,)
+
+
+def test_every_citation_can_be_found_again(knowledge: Knowledge) -> None:
+    log = f"first line\n{WATCHDOG}\nlast line"
+    texts = ("2", "why", "why not 2", "no, two nodes", "I already raised the timeout", "next")
+    conversation = talk(opened(log, knowledge), knowledge, *texts)
+    for turn in conversation.turns:
+        assert set(turn.records) <= set(conversation.pool)
+        assert all(f"[{identifier}]" in turn.text for identifier in turn.records)
+        assert all(1 <= number <= 3 for _file, number in turn.lines)
+
+
+def test_hostile_words_stay_words(knowledge: Knowledge) -> None:
+    text = "\x1b]0;owned\x07 [bold]x[/bold] \u202e timeout" + "(" * 2000 + "a" * 5000
+    conversation = talk(opened(f"\x1b[2J{SHM}", knowledge), knowledge, text, "why not \x1b[2J")
+    assert not any("\x1b" in turn.text or "\u202e" in turn.text for turn in conversation.turns)
+
+
+def test_a_quiet_log_with_a_complaint_finds_what_the_complaint_is_about(
+    knowledge: Knowledge,
+) -> None:
+    start = opened(HEALTHY, knowledge)
+    after = talk(start, knowledge, f"then I saw: {SHM}")
+    assert start.verdict is Verdict.HEALTHY
+    assert after.verdict in (Verdict.MATCH, Verdict.POSSIBLE)
+    assert after.matches[0].incident.id == "nccl-shm-too-small-container"
