@@ -28,6 +28,7 @@ class LogPane(Vertical):
         self._current: int | None = None
         self._file: str | None = None
         self._about = ""
+        self._first_failure: tuple[str | None, int] | None = None
 
     def compose(self) -> ComposeResult:
         yield LogView()
@@ -38,14 +39,17 @@ class LogPane(Vertical):
         self._text = subject.text
         self._about = _ranks(diagnosis)
         self._why, self._current = (), None
+        self._first_failure = _first_failure(diagnosis)
         self._open(next(iter(self._sources), None))
 
     def mark(self, why: Sequence[Why]) -> None:
-        """Mark the lines that speak for the selected incident, and go to the first."""
+        """Mark the lines that speak for the selected incident. Shown is the first of them, of a job
+        the first failure."""
         self._why, self._current = tuple(why), None
-        if why:
-            self._turn_to(why[0].line.file)
-            self._view.jump(why[0].line.number, highlight=False)
+        places = [(one.line.file, one.line.number) for one in why[:1]]
+        for file, number in [self._first_failure] if self._first_failure else places:
+            self._turn_to(file)
+            self._view.jump(number, highlight=False)
         self._mark()
 
     def step(self, by: int) -> int | None:
@@ -101,6 +105,11 @@ class LogPane(Vertical):
         count = f"{lines.line_count:,}{more} lines"
         self.border_title = self._file or "log"
         self.border_subtitle = ", ".join(filter(None, [count, self._about]))
+
+
+def _first_failure(diagnosis: Diagnosis) -> tuple[str | None, int] | None:
+    culprits = diagnosis.job.culprits if diagnosis.job else ()
+    return next(((one.file, one.line) for one in culprits if one.line is not None), None)
 
 
 def _ranks(diagnosis: Diagnosis) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _BAR_CELLS = 8
 _MOST_SYSTEMS = 3
 _LONGEST_TITLE = 80
+_ASIDE = re.compile(r" \([^)]*\)")
 _BECAUSE = re.compile(r",? because ")
 """Before it stands what is seen, behind it the cause."""
 
@@ -47,7 +48,8 @@ class MatchList(OptionList):
 
 def what_is_seen(title: str) -> str:
     """The first part of a title, short enough for a list."""
-    return shorten(_BECAUSE.split(title)[0], _LONGEST_TITLE, placeholder=" …")
+    seen = _ASIDE.sub("", _BECAUSE.split(title)[0])
+    return shorten(seen, _LONGEST_TITLE, placeholder=" …")
 
 
 def bar(share: float, cells: int) -> Content:
