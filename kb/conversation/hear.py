@@ -7,7 +7,7 @@ import re
 from kb.conversation.facts import facts_told
 from kb.conversation.search import searched
 from kb.conversation.state import Conversation, Told, combined
-from kb.conversation.tried import tried
+from kb.conversation.tried import STEP_DONE, tried
 from kb.evidence import collect
 from kb.knowledge import Knowledge
 from kb.log import Block
@@ -17,7 +17,7 @@ _CLAUSES = re.compile(r"\s*[,;，；。]\s*|\.\s+|\s+but\s+|但是?|不过")
 
 def hear(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
     """What the text tells; None where nothing of it was understood."""
-    if _is_output(text, knowledge):
+    if not STEP_DONE.fullmatch(text) and _is_output(text, knowledge):
         found = searched(text, conversation, knowledge)
         return combined(text, [found]) if found else None
     parts, rest = _by_rule(text, conversation, knowledge)

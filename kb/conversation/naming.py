@@ -6,11 +6,8 @@ import re
 
 from index.tokens import tokenize
 from kb.conversation.state import Conversation
-from kb.diagnosis import find
-from kb.evidence import collect
-from kb.incident import Incident, Kind
+from kb.incident import Incident
 from kb.knowledge import Knowledge
-from kb.log import Block
 
 _POSITION = re.compile(
     r"(?:number|no\.?|position|the|第)?\s*#?(\d{1,2})(?:st|nd|rd|th|个|号)?(?: one)?"
@@ -29,7 +26,7 @@ def named(name: str, conversation: Conversation, knowledge: Knowledge) -> Incide
         return order[place - 1] if 0 < place <= len(order) else None
     rest = [i for i in conversation.incidents.values() if i not in order]
     near = _best([*order, *rest], name)
-    return near or _best(_searched(name, knowledge), name)
+    return near or _best(knowledge.incidents(), name)
 
 
 def _position(name: str) -> int | None:
@@ -51,10 +48,3 @@ def _share(words: set[str], incident: Incident, name: str) -> float:
         return 2.0
     held = set(tokenize(f"{incident.id.replace('-', ' ')} {incident.title}"))
     return len(words & held) / len(words) if words else 0.0
-
-
-def _searched(name: str, knowledge: Knowledge) -> list[Incident]:
-    block = Block(None, 1, 1, name.replace("-", " ").encode())
-    evidence = collect([block], knowledge.signatures, knowledge.markers)
-    found = (item.entry.incident for item in find(evidence, knowledge))
-    return [incident for incident in found if incident.kind is Kind.INCIDENT]

@@ -77,7 +77,7 @@ def _reason(text: str, matches: Sequence[Match], was: Mapping[str, float]) -> st
         matches, key=lambda match: match.confidence - was.get(match.incident.id, 0.0), default=None
     )
     shared = _shared_words(text, gainer.incident) if gainer else []
-    words = ", ".join(quote(word) for word in shared[:_MOST_WORDS])
+    words = ", ".join(map(quote, sorted(shared, key=len, reverse=True)[:_MOST_WORDS]))
     return f"[{gainer.incident.id}] has words of yours: {words}." if gainer and words else ""
 
 

@@ -21,10 +21,14 @@ PERSISTS_IF_RIGHT = 0.3
 _TRIED = re.compile(
     r"(?:i|we)(?:'ve| have)? (?:did|tried|set|raised|increased|changed|upgraded|disabled|enabled"
     r"|restarted|added|removed|ran|checked|replaced)\b"
-    r"|.*\balready\b|tried\b|step \d+ (?:is )?done"
+    r"|.*\b(?:i|we)\b.*\balready\b|already\b|tried\b"
     r"|.*(?:已经|(?:试|改|设|设置|加|调|换|升级|做)过)",
     re.IGNORECASE,
 )
+STEP_DONE = re.compile(
+    r"(?:step \d{1,2}|第\s*\d{1,2}\s*步)\s*(?:is |was )?(?:done|做过|做了|完成).*", re.I
+)
+"""What reads like a line of a log, but is not."""
 _NOT_HELD = re.compile(r"\b(?:have|had) (?:a|an|the|no|\d+)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\bstep (\d{1,2})\b|第\s*(\d{1,2})\s*步", re.IGNORECASE)
 _SPOKEN = frozenset(
@@ -53,7 +57,8 @@ class TakenStep(msgspec.Struct, frozen=True):
 
 def tried(clause: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
     """The steps of the candidates' fixes that this is; None where it is nothing that was done."""
-    if not _TRIED.match(clause) or _NOT_HELD.search(clause):
+    spoken = _TRIED.match(clause) and not _NOT_HELD.search(clause)
+    if not spoken and not STEP_DONE.match(clause):
         return None
     incidents = [match.incident for match in conversation.matches[:_MOST_RECORDS]]
     taken = list(_by_number(clause, incidents) or _alike(clause, incidents, knowledge))

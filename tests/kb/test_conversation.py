@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -19,13 +21,7 @@ WATCHDOG = (
 )
 SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
 HEALTHY = "".join(f"INFO step {n} loss {3 - n / 200:.3f}\n" for n in range(100))
-FOLLOW_ON = (
-    "[rank5]:[E1121 03:00:00.1 ProcessGroupNCCL.cpp:681] [Rank 5] Some NCCL operations have"
-    " failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent GPU"
-    " operations might run on corrupted/incomplete data.\n"
-    "[rank5]:[E1121 03:00:00.1 ProcessGroupNCCL.cpp:695] [Rank 5] To avoid data"
-    " inconsistency, we are taking the entire process down.\n"
-)
+FOLLOW_ON = "RuntimeError: NCCL communicator was aborted on rank 3."
 
 
 def opened(log: str, knowledge: Knowledge) -> Conversation:
@@ -58,7 +54,7 @@ def test_first_turn_says_what_is_seen_where_and_the_likeliest_cause(knowledge: K
 
 
 def test_first_turn_of_a_job_names_who_failed_first(knowledge: Knowledge) -> None:
-    log = Log.from_paths(["benchmarks/samples/nccl-shm.log"])
+    log = Log.from_paths([Path("benchmarks/samples/nccl-shm.log")])
     turn = begin(diagnose(log, knowledge)).turns[0]
     assert turn.text.startswith("Rank 3 on gpu-node-3 failed first: ")
     assert "nccl-shm.log line 17" in turn.text
