@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual import work
 from textual.app import App, SystemCommand
+from textual.message import Message
 from textual.screen import Screen
 
 from index.errors import SearchIndexError
@@ -31,6 +32,24 @@ class KbApp(App[int], inherit_bindings=False):
     CSS_PATH = "styles.tcss"
     BINDINGS = bindings(Place.ANYWHERE)
     NOTIFICATION_TIMEOUT = 6
+
+    class Building(Message):
+        """The index is being built."""
+
+        def __init__(self, done: int, total: int) -> None:
+            super().__init__()
+            self.done, self.total = done, total
+
+        def can_replace(self, message: Message) -> bool:
+            """Only how far it is now matters."""
+            return isinstance(message, KbApp.Building)
+
+    class Noticed(Message):
+        """There is something that the user should know."""
+
+        def __init__(self, sentence: str) -> None:
+            super().__init__()
+            self.sentence = sentence
 
     def __init__(self, settings: Settings, subject: Subject) -> None:
         super().__init__()
@@ -100,17 +119,26 @@ class KbApp(App[int], inherit_bindings=False):
 
         self.tell(await copy(text, self))
 
+    def on_kb_app_building(self, event: Building) -> None:
+        """Say how far the index is."""
+        self.main.say(f"building the index, once: {event.done} of {event.total} passages")
+
+    def on_kb_app_noticed(self, event: Noticed) -> None:
+        """Say what the user should know."""
+        self.tell(event.sentence, "warning")
+
+    # Called in other threads, which must not wait for this one: it may be gone.
+
     def _report(self, done: int, total: int) -> None:
         if total:
-            self.call_from_thread(
-                self.main.say, f"building the index, once: {done} of {total} passages"
-            )
+            self.post_message(self.Building(done, total))
 
     def _notice(self, sentence: str) -> None:
-        self.call_from_thread(self.tell, sentence, "warning")
+        self.post_message(self.Noticed(sentence))
 
+    @work(thread=True, group="history")
     def remember(self, subject: Subject, diagnosis: Diagnosis) -> None:
-        """Keep a search in the history."""
+        """Keep a search in the history. In a thread: its directory may be a slow one."""
         from kb.history import Search
 
         self.history.add(Search.of(diagnosis, subject.kept_text(), subject.kept_paths()))
@@ -120,10 +148,7 @@ class KbApp(App[int], inherit_bindings=False):
         """The last searches."""
         from kb.history import History
 
-        return History(self.settings, self._notice_here)
-
-    def _notice_here(self, sentence: str) -> None:
-        self.tell(sentence, "warning")
+        return History(self.settings, self._notice)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The actions that are at hand, by name."""
@@ -136,11 +161,12 @@ class KbApp(App[int], inherit_bindings=False):
                 run = partial(self.run_action, action.name, screen)
                 yield SystemCommand(action.hint, action.help, run)
 
-    async def action_back(self) -> None:
+    @work(group="leave", exclusive=True)
+    async def action_back(self) -> None:  # type: ignore[override]
         """Go back one level."""
         if isinstance(self.screen, MainScreen):
             self.screen.go_back()
-        else:
+        elif await self._may_leave(self.screen):
             self.screen.dismiss()
 
     def action_help(self) -> None:
@@ -150,15 +176,20 @@ class KbApp(App[int], inherit_bindings=False):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
 
-    @work(group="quit", exclusive=True)
+    @work(group="leave", exclusive=True)
     async def action_quit(self) -> None:  # type: ignore[override]
-        """Leave, after asking where something typed would be lost."""
-        from tui.screens.confirm import ConfirmScreen
-
-        draft = any(getattr(screen, "is_draft", False) for screen in self.screen_stack)
-        if not draft or await self.push_screen_wait(ConfirmScreen("Leave and lose what is typed?")):
+        """Leave the app."""
+        if await self._may_leave(*self.screen_stack):
             self.engine.close()
             self.exit(0)
+
+    async def _may_leave(self, *screens: Screen[Any]) -> bool:
+        """Ask where something that was typed would be lost."""
+        from tui.screens.confirm import ConfirmScreen
+
+        if not any(getattr(screen, "is_draft", False) for screen in screens):
+            return True
+        return await self.push_screen_wait(ConfirmScreen("Leave, and lose what is typed?"))
 
 
 def _duration(ms: float) -> str:

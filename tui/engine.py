@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class SupersededError(Exception):
-    """A newer search began while this one still read its log."""
+    """Nobody waits for this any more: a newer search began, or the app is gone."""
 
 
 class Engine:
@@ -37,6 +37,7 @@ class Engine:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._knowledge: Knowledge | None = None
         self._opened = asyncio.Event()
+        self._closed = False
         self._stop = threading.Event()
 
     async def open(self, report: Report, notify: Notify) -> int:
@@ -49,8 +50,13 @@ class Engine:
         def load() -> int:
             from kb.knowledge import Knowledge
 
-            self._knowledge = Knowledge.open(self._settings, report, notify)
+            self._knowledge = Knowledge.open(self._settings, reported, notify)
             return len(self._knowledge.snapshot)
+
+        def reported(done: int, total: int) -> None:
+            if self._closed:
+                raise SupersededError
+            report(done, total)
 
         try:
             return await self._run(load)
@@ -107,6 +113,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop reading and release the index; does not wait."""
+        self._closed = True
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
