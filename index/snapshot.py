@@ -69,10 +69,9 @@ class Snapshot:
         """The digest of every document by its id."""
         return dict(self._connection.execute("SELECT id, digest FROM documents"))
 
-    def payloads(self) -> list[bytes]:
-        """What every document carries, in order of their ids."""
-        rows = self._connection.execute("SELECT payload FROM documents ORDER BY id")
-        return [payload for (payload,) in rows]
+    def payloads(self) -> dict[str, bytes]:
+        """What every document carries, by its id."""
+        return dict(self._connection.execute("SELECT id, payload FROM documents"))
 
     def scanner(self) -> Scanner:
         """The scanner for `patterns`; reports the first match of each in a block."""

@@ -67,8 +67,8 @@ def _trimmed(part: str) -> str:
 
 
 def _evidence_of_all(knowledge: Knowledge) -> str:
-    records = (from_payload(payload).incident for payload in knowledge.snapshot.payloads())
-    return "\n".join(block for record in records for block in record.body.evidence)
+    records = map(from_payload, knowledge.snapshot.payloads().values())
+    return "\n".join(block for record in records for block in record.incident.body.evidence)
 
 
 def _grade(text: str, knowledge: Knowledge) -> Grade:

@@ -45,7 +45,7 @@ class StrongPatternOfAnother(Rule):
         strong = [
             (file, signature)
             for file in files
-            if file.incident.kind is Kind.INCIDENT
+            if file.chosen and file.incident.kind is Kind.INCIDENT
             for signature in file.incident.header.signatures
             if signature.strength is Strength.STRONG
         ]
