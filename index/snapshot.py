@@ -69,10 +69,9 @@ class Snapshot:
         """The digest of every document by its id."""
         return dict(self._connection.execute("SELECT id, digest FROM documents"))
 
-    def payloads(self) -> list[bytes]:
-        """What every document carries for the caller, in order of their ids."""
-        rows = self._connection.execute("SELECT payload FROM documents ORDER BY id")
-        return [row[0] for row in rows]
+    def payloads(self) -> dict[str, bytes]:
+        """What every document carries for the caller, by its id and in order of ids."""
+        return dict(self._connection.execute("SELECT id, payload FROM documents ORDER BY id"))
 
     def scanner(self) -> Scanner:
         """The scanner for `patterns`; reports the first match of each in a block."""

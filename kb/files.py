@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -45,13 +47,22 @@ def write_new(path: Path, text: str) -> Path:
     return Path(file.name)
 
 
+def free_name(path: Path) -> Path:
+    """This name, or the next one that no file has."""
+    return next(free for free in _names(path) if not free.exists())
+
+
 def _open_new(path: Path) -> TextIO:
+    for free in _names(path):
+        with suppress(FileExistsError):
+            return free.open("x", encoding="utf-8")
+    raise AssertionError  # names do not end
+
+
+def _names(path: Path) -> Iterator[Path]:
+    yield path
     for number in itertools.count(2):
-        try:
-            return path.open("x", encoding="utf-8")
-        except FileExistsError:
-            path = path.with_stem(f"{path.stem.removesuffix(f'-{number - 1}')}-{number}")
-    raise AssertionError  # numbers do not end
+        yield path.with_stem(f"{path.stem}-{number}")
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:

@@ -13,14 +13,14 @@ from typing import Any, Protocol
 import msgspec
 
 from kb.confidence import ANSWER_AT
-from kb.diagnosis import Diagnosis, Match, Verdict
+from kb.diagnosis import Diagnosis, Match, Verdict, Why
 from kb.evidence import EvidenceLine, Facts
 from kb.evidence.markers import Grade
 from kb.incident import Step
 from kb.job import Job, Saying
 from kb.log.clean import printable
 from kb.markdown import fenced
-from kb.secrets import mask_secrets, without_secrets
+from kb.secrets import mask_lines, without_secrets
 from kb.views.job import place, who
 from kb.views.json import to_object
 
@@ -80,7 +80,7 @@ class HandOff(msgspec.Struct, frozen=True):
                 diagnosis, matches=tuple(matches), verdict=_verdict(matches, diagnosis)
             )
         said = tuple(Said(turn.speaker, turn.text) for turn in conversation)
-        note = cls(time, tuple(sources), _with_whole_keys_masked(diagnosis), done or {}, said)
+        note = cls(time, tuple(sources), _with_keys_masked(diagnosis), done or {}, said)
         return without_secrets(note)
 
     @property
@@ -110,29 +110,21 @@ def _verdict(matches: Sequence[Match], diagnosis: Diagnosis) -> Verdict:
     return Verdict.MATCH if matches[0].confidence >= ANSWER_AT else Verdict.POSSIBLE
 
 
-def _with_whole_keys_masked(diagnosis: Diagnosis) -> Diagnosis:
-    """A private key has many lines, and most cannot be told from other text: so lines are masked
-    together, in the order of the log."""
-    lines = diagnosis.evidence.lines
-    ordered = sorted(lines, key=lambda line: (line.file or "", line.number))
-    masked = mask_secrets("\n".join(line.text for line in ordered)).split("\n")
-    text = dict(zip(map(_place, ordered), masked, strict=True))
+def _with_keys_masked(diagnosis: Diagnosis) -> Diagnosis:
+    """Private keys are masked where all their lines are together; what is quoted follows."""
+    masked = mask_lines(diagnosis.evidence.lines)
+    text = {(line.file, line.number): line.text for line in masked}
 
-    def replaced(line: EvidenceLine) -> EvidenceLine:
-        return msgspec.structs.replace(line, text=text.get(_place(line), line.text))
+    def quoted(why: Why) -> Why:
+        shown = text.get((why.line.file, why.line.number), why.line.text)
+        return Why(msgspec.structs.replace(why.line, text=shown), why.by)
 
     matches = (
-        msgspec.structs.replace(
-            match, why=tuple(msgspec.structs.replace(w, line=replaced(w.line)) for w in match.why)
-        )
+        msgspec.structs.replace(match, why=tuple(map(quoted, match.why)))
         for match in diagnosis.matches
     )
-    evidence = msgspec.structs.replace(diagnosis.evidence, lines=tuple(map(replaced, lines)))
+    evidence = msgspec.structs.replace(diagnosis.evidence, lines=masked)
     return msgspec.structs.replace(diagnosis, matches=tuple(matches), evidence=evidence)
-
-
-def _place(line: EvidenceLine) -> tuple[str | None, int]:
-    return line.file, line.number
 
 
 def to_json(handoff: HandOff) -> str:

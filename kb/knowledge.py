@@ -63,7 +63,7 @@ class Knowledge:
 
     def incidents(self) -> list[Incident]:
         """All records, in order of their ids."""
-        return [from_payload(payload).incident for payload in self.snapshot.payloads()]
+        return [from_payload(payload).incident for payload in self.snapshot.payloads().values()]
 
     def _search(self, query: Query) -> list[Candidate]:
         return self.snapshot.search(query, self.encoder)

@@ -8,11 +8,14 @@ being random alone: hashes, digests and ids are what a log is searched for.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache, partial
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
 import msgspec
+
+from kb.evidence import EvidenceLine
 
 Value = TypeVar("Value")
 
@@ -133,6 +136,17 @@ def mask_secrets(text: str) -> str:
     for detector in _detectors():
         text = detector.pattern.sub(partial(_hidden, detector.name), text)
     return text
+
+
+def mask_lines(lines: Sequence[EvidenceLine]) -> tuple[EvidenceLine, ...]:
+    """Lines of a log with secrets masked in their text. A private key has many lines that cannot be
+    told from other text alone, so they are masked together, in the order of the log."""
+    order = sorted(range(len(lines)), key=lambda n: (lines[n].file or "", lines[n].number))
+    masked = mask_secrets("\n".join(lines[place].text for place in order)).split("\n")
+    texts = dict(zip(order, masked, strict=True)) if order else {}
+    return tuple(
+        msgspec.structs.replace(line, text=texts[place]) for place, line in enumerate(lines)
+    )
 
 
 def without_secrets(value: Value) -> Value:

@@ -2,7 +2,7 @@
 
 from kb.classify.cluster import Cluster
 from kb.classify.inputs import Unit, find_units
-from kb.classify.journal import Journal, encode
+from kb.classify.journal import Journal, encode, read_rows
 from kb.classify.local import classify_here
 from kb.classify.result import Outcome, Place, Result, Row, Unreadable
 from kb.classify.run import Run, run
@@ -22,6 +22,7 @@ __all__ = [
     "classify_here",
     "encode",
     "find_units",
+    "read_rows",
     "run",
     "summarize",
 ]

@@ -58,11 +58,23 @@ def encode(results: Iterable[Result]) -> bytes:
     return b"".join(msgspec.json.encode(result.row()) + b"\n" for result in results)
 
 
+def read_rows(path: Path) -> list[Row]:
+    """The rows that a finished run wrote.
+
+    Raises:
+        OutputError: the file cannot be read, or holds something else.
+    """
+    try:
+        return list(_rows(path.read_bytes().removesuffix(b"\n"), path))
+    except OSError as error:
+        raise OutputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
 def _rows(lines: bytes, path: Path) -> Iterator[Row]:
     for number, line in enumerate(lines.split(b"\n") if lines else (), 1):
         try:
             yield msgspec.json.decode(line, type=Row)
         except msgspec.DecodeError as error:
             raise OutputError(
-                f"{path} cannot be continued: line {number} is no result: {error}"
+                f"{path} holds no results of kb classify: line {number}: {error}"
             ) from error

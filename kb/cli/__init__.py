@@ -20,6 +20,7 @@ COMMANDS = {
     "classify": "many logs: which incidents, how often, what is unknown",
     "show": "one incident",
     "list": "all incidents",
+    "new": "write a new incident: from nothing, or from a log",
     "index": "build or update the index",
     "lint": "check incident files",
     "eval": "measure how surely the right incident is found",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kb.contribute.lint.evidence import STOLEN_EVIDENCE
+from kb.contribute.lint.evidence import STOLEN_EVIDENCE, accepted_before
 from kb.contribute.lint.rule import CheckedFile, Rule
 from kb.contribute.lint.rules import RULES
+from kb.documents import digest
 from kb.errors import IncidentError, LibraryError
+from kb.incident import Incident
 from kb.library import IncidentFile, Library, markdown_files
 from kb.problem import Problem
 
@@ -32,8 +34,8 @@ def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
     problems = list(_duplicates(chosen))
     replaced = {file.path.stem for file in chosen}
     others = (file for key, file in known.items() if key not in replaced)
-    context, _ = _read_all(others, chosen=False)
-    files, shape = _read_all(chosen, chosen=True)
+    context, _ = _read_all(others, accepted_before())
+    files, shape = _read_all(chosen)
     problems += shape
     names = {file.name for file in files}
     for rule in ALL_RULES:
@@ -58,18 +60,20 @@ def _chosen(paths: Iterable[Path]) -> Iterable[IncidentFile]:
 
 
 def _read_all(
-    files: Iterable[IncidentFile], *, chosen: bool
+    files: Iterable[IncidentFile], accepted: Mapping[str, Incident] | None = None
 ) -> tuple[list[CheckedFile], list[Problem]]:
+    """Read files; those with content that was `accepted` before are there to compare with."""
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
     for file in files:
         try:
-            incident = file.read()
+            source = file.path.read_bytes()
+            incident = (accepted or {}).get(digest(source)) or file.read()
         except IncidentError as error:
             problems.extend(error.problems)
         else:
-            text = file.path.read_text(encoding="utf-8")
-            checked.append(CheckedFile(file.name, tuple(text.split("\n")), incident, chosen))
+            lines = tuple(source.decode().split("\n"))
+            checked.append(CheckedFile(file.name, lines, incident, accepted is None))
     return checked, problems
 
 

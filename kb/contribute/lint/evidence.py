@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from index.encoder import Encoder, load_encoder, model_name
+from index.encoder import Encoder, model_name
 from index.errors import StoreDamaged, StoreError
 from index.snapshot import Snapshot
 from index.store import Store
 from kb.contribute.lint.rule import CheckedFile, Rule
 from kb.diagnosis import Diagnosis, diagnose
-from kb.documents import to_document
-from kb.incident import Kind
-from kb.knowledge import Knowledge
+from kb.documents import digest, from_payload, to_document
+from kb.evidence.markers import MARKER_PATTERNS
+from kb.incident import Incident, Kind
+from kb.knowledge import Knowledge, load_in_background
 from kb.locations import cache_directory
 from kb.log import Log
 from kb.problem import Problem
@@ -31,8 +32,10 @@ class StolenEvidence(Rule):
     help = "add the telling lines or a signature, or make the thief's signatures weak"
 
     def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
-        encoder = load_encoder()
-        with Knowledge(_index(files, encoder), lambda: encoder) as knowledge:
+        if not any(file.chosen for file in files):
+            return
+        encoder = load_in_background(None)
+        with Knowledge(_index(files, encoder), encoder) as knowledge:
             for file in files:
                 for block in file.incident.body.evidence if file.chosen else ():
                     diagnosis = diagnose(Log.from_text(block), knowledge)
@@ -44,20 +47,47 @@ class StolenEvidence(Rule):
 STOLEN_EVIDENCE = StolenEvidence()
 
 
-def _index(files: Sequence[CheckedFile], encoder: Encoder) -> Snapshot:
-    """Index the files in a store of the linter's own, which only saves time: one that cannot be
-    used is made again, or kept in memory."""
-    documents = {
-        file.incident.id: to_document(file.incident, "\n".join(file.lines).encode())
-        for file in files
-    }
+def accepted_before() -> dict[str, Incident]:
+    """The records of the last run by the digest of their file: reading one takes milliseconds,
+    and there are hundreds."""
+    try:
+        with _store().open() as snapshot:
+            payloads = snapshot.payloads()
+            return {
+                digest: from_payload(payloads[name]).incident
+                for name, digest in snapshot.digests().items()
+            }
+    except StoreError:
+        return {}
+
+
+def _store() -> Store:
+    """The linter's own, which only saves time: one that cannot be used is made again, or kept in
+    memory."""
+    return Store(cache_directory() / "lint")
+
+
+def _index(files: Sequence[CheckedFile], encoder: Callable[[], Encoder]) -> Snapshot:
+    """Index the files; what is stored of those that are the same stays."""
 
     def fill(store: Store) -> Snapshot:
         with store.locked():
-            store.update([*documents.values()], lambda: encoder, model_name(), "")
+            stored = store.digests()
+            latest = {file.incident.id: file for file in files}
+            same = {
+                name for name, file in latest.items() if stored.get(name) == digest(_source(file))
+            }
+            changed = [
+                to_document(file.incident, _source(file))
+                for name, file in latest.items()
+                if name not in same
+            ]
+            store.update(
+                changed, encoder, model_name(), "", extra_patterns=MARKER_PATTERNS, unchanged=same
+            )
             return store.open()
 
-    store = Store(cache_directory() / "lint")
+    store = _store()
     try:
         return fill(store)
     except StoreDamaged:
@@ -65,6 +95,10 @@ def _index(files: Sequence[CheckedFile], encoder: Encoder) -> Snapshot:
         return fill(store)
     except StoreError:
         return fill(Store(None))
+
+
+def _source(file: CheckedFile) -> bytes:
+    return "\n".join(file.lines).encode()
 
 
 def _thief(file: CheckedFile, diagnosis: Diagnosis) -> str | None:

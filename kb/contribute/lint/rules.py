@@ -1,4 +1,4 @@
-"""Rules about signatures and links that need nothing but the files."""
+"""Rules about signatures, links and drafts that need nothing but the files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from index.documents import Pattern
 from index.signatures import Scanner
+from kb.contribute.blanks import find_blanks
 from kb.contribute.lint.rule import CheckedFile, Rule
 from kb.incident import Kind, Signature, Strength
 from kb.markdown import as_written
@@ -44,7 +45,7 @@ class StrongPatternOfAnother(Rule):
         strong = [
             (file, signature)
             for file in files
-            if file.incident.kind is Kind.INCIDENT
+            if file.chosen and file.incident.kind is Kind.INCIDENT
             for signature in file.incident.header.signatures
             if signature.strength is Strength.STRONG
         ]
@@ -113,12 +114,32 @@ class OneSidedDistinction(Rule):
                     )
 
 
+class Unfinished(Rule):
+    """A draft of `kb new` marks what only a person can know with `TODO:`, so that it is not taken
+    for knowledge before somebody has written it."""
+
+    code = "DFT501"
+    help = "write it, and remove the mark `TODO:`"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        for blank in find_blanks(file.lines):
+            yield Problem(
+                file.name,
+                blank.line,
+                self.code,
+                f"`{blank.where}` is not written yet: {blank.what}",
+                self.help,
+                file.lines[blank.line - 1].strip()[:100],
+            )
+
+
 RULES: tuple[Rule, ...] = (
     PatternGivenTwice(),
     StrongPatternOfAnother(),
     UnknownIncident(),
     DistinguishedFromItself(),
     OneSidedDistinction(),
+    Unfinished(),
 )
 
 

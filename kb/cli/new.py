@@ -1,0 +1,167 @@
+"""`kb new`: write a new incident."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kb.cli import incidents_option
+from kb.cli.terminal import progress, say
+from kb.errors import LogError
+from kb.knowledge import Knowledge
+from kb.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from kb.contribute.draft import Answers
+    from kb.incident import Incident
+    from kb.log import Log
+
+
+@click.command("new")
+@click.option(
+    "--from-log",
+    "logs",
+    type=click.Path(path_type=Path, allow_dash=True),
+    multiple=True,
+    metavar="PATH",
+    help="Fill in what a log tells: a file, `-` for stdin, or the directory of one job.",
+)
+@click.option(
+    "--from-cluster",
+    "cluster",
+    metavar="ID",
+    help="The same for the first log of an unknown cluster.",
+)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="What `kb classify --format jsonl` wrote; has the cluster.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write to FILE, which must not exist yet.",
+)
+@incidents_option
+def command(
+    logs: tuple[Path, ...],
+    cluster: str | None,
+    results: Path | None,
+    output: Path | None,
+    incidents: tuple[Path, ...],
+) -> None:
+    """Write a new incident: from nothing, from a log, or from an unknown cluster.
+
+    What only a person can know is marked with `TODO:`; nothing is overwritten.
+    """
+    if bool(cluster) != bool(results):
+        raise click.UsageError("a cluster is one of a file: --from-cluster ID --results FILE")
+    settings = load_settings(incidents)
+    if cluster and results:
+        record = _from_log(_log_of_cluster(cluster, results), settings)
+    elif logs:
+        record = _from_log(_log(logs), settings)
+    else:
+        record = _from_answers(settings)
+    _write(record, output, settings, edit=not (logs or cluster))
+
+
+def _log(paths: Sequence[Path]) -> Log:
+    from kb.log import Log
+
+    logs = (
+        Log.from_stream(sys.stdin.buffer) if str(path) == "-" else Log.from_paths([path])
+        for path in paths
+    )
+    return Log(source for log in logs for source in log.sources)
+
+
+def _log_of_cluster(identifier: str, results: Path) -> Log:
+    from kb.classify import read_rows
+    from kb.classify.inputs import open_log
+
+    rows = read_rows(results)
+    paths = [row.path for row in rows if row.cluster == identifier]
+    if not paths:
+        known = sorted({row.cluster for row in rows if row.cluster})
+        raise click.UsageError(
+            f"{results} has no cluster `{identifier}`; it has {', '.join(known) or 'none'}"
+        )
+    return open_log(paths[0])
+
+
+def _from_log(log: Log, settings: Settings) -> Incident:
+    from kb.contribute.draft import draft_record
+    from kb.diagnosis import Verdict, diagnose
+
+    with _open(settings) as knowledge:
+        diagnosis = diagnose(log, knowledge)
+        if not diagnosis.evidence.lines:
+            raise LogError("the log", "it holds no line of text")
+        for notice in diagnosis.notices:
+            say(notice)
+        if diagnosis.verdict is Verdict.MATCH:
+            best = diagnosis.matches[0]
+            say(
+                f"This log matches `{best.incident.id}` ({best.confidence:.0%}):"
+                " read it with kb show before you write another record."
+            )
+        if diagnosis.verdict is Verdict.HEALTHY:
+            say("This log shows no failure; the draft has its last lines.")
+        return draft_record(diagnosis, knowledge)
+
+
+def _from_answers(settings: Settings) -> Incident:
+    from kb.contribute.draft import blank_record
+
+    if not sys.stdin.isatty():
+        raise click.UsageError("without a terminal nothing can be asked; use --from-log PATH or -")
+    answers = _ask()
+    with _open(settings) as knowledge:
+        return blank_record(answers, knowledge)
+
+
+def _ask() -> Answers:
+    from kb.contribute.draft import Answers
+
+    click.echo("Five questions; Enter leaves one open.", err=True)
+    title, symptom, cause, fix, systems = (
+        click.prompt(question, default="", show_default=False, err=True).strip()
+        for question in (
+            "What is seen, and because of what, in one line",
+            "What does a person see",
+            "What is the cause",
+            "What helps, as a first step",
+            "Which systems (nccl, pytorch, slurm ...)",
+        )
+    )
+    named = tuple(dict.fromkeys(systems.lower().replace(",", " ").split()))
+    return Answers(title, symptom, cause, fix, named)
+
+
+def _open(settings: Settings) -> Knowledge:
+    with progress("Building the index") as report:
+        return Knowledge.open(settings, report, say)
+
+
+def _write(record: Incident, output: Path | None, settings: Settings, *, edit: bool) -> None:
+    from kb.contribute.blanks import find_blanks
+    from kb.contribute.draft import save
+    from kb.files import free_name
+
+    directory = Path(next(iter(settings.incidents), ".")).expanduser()
+    path = save(record, output or free_name(directory / f"{record.id}.md"))
+    click.echo(path)
+    if edit:
+        click.edit(filename=str(path))
+    blanks = list(find_blanks(path.read_text(encoding="utf-8").split("\n")))
+    for blank in blanks:
+        say(f"  line {blank.line}: {blank.where}: {blank.what}")
+    say(f"{len(blanks)} places are left to write; then: kb lint {path}")

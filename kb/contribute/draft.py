@@ -1,0 +1,208 @@
+"""A draft of a record: what a log tells is filled in, what only a person can know is marked."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from kb.contribute.blanks import MARK, NO_SYSTEM
+from kb.contribute.neutral import is_host, neutral
+from kb.contribute.signatures import literal_parts, propose
+from kb.diagnosis import Diagnosis
+from kb.errors import OutputError
+from kb.evidence import EvidenceLine, Facts
+from kb.evidence.facts import SYSTEMS
+from kb.evidence.markers import Grade
+from kb.files import write_new
+from kb.incident import (
+    Body,
+    Certainty,
+    Environment,
+    Header,
+    Incident,
+    Kind,
+    Signature,
+    Step,
+    Topology,
+)
+from kb.knowledge import Knowledge
+from kb.log.prefixes import split_prefix
+from kb.markdown import render
+from kb.secrets import mask_lines, without_secrets
+
+_MOST_LINES = 12
+_TAIL = 8
+_MOST_SYSTEMS = 6
+_LONGEST_TITLE = 120
+_ID_WORDS = 8
+_LONGEST_ID = 60
+_NO_ID = "new-incident"
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """What a person tells of an incident before anything is written; empty where they do not."""
+
+    title: str = ""
+    symptom: str = ""
+    cause: str = ""
+    fix: str = ""
+    systems: tuple[str, ...] = ()
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """What a log tells."""
+
+    evidence: str = ""
+    signatures: tuple[Signature, ...] = ()
+    versions: dict[str, str] = {}
+    setting: str = ""
+    finding: str = ""
+    """What happened in a job, in the words of the field."""
+    several_hosts: bool = False
+
+
+def draft(diagnosis: Diagnosis, knowledge: Knowledge, title: str | None = None) -> str:
+    """The Markdown of a draft from a diagnosis."""
+    return render(draft_record(diagnosis, knowledge, title))
+
+
+def draft_record(diagnosis: Diagnosis, knowledge: Knowledge, title: str | None = None) -> Incident:
+    """The same as a record, with an id that no record has. `title` replaces the drafted one."""
+    lines, hosts = _chosen(diagnosis), _hosts(diagnosis)
+    facts = without_secrets(diagnosis.evidence.facts)
+    evidence = neutral("\n".join(line.text for line in lines), hosts)
+    signatures = propose(evidence, knowledge)
+    message = _message(signatures, evidence.split("\n")[_most_telling(lines)])
+    finding = diagnosis.job.finding if diagnosis.job else None
+    found = _Found(
+        evidence=evidence,
+        signatures=signatures,
+        versions=facts.versions,
+        setting=neutral(_setting(facts), hosts),
+        finding=f"{finding[0].upper()}{finding[1:]}." if finding else "",
+        several_hosts=len(hosts) > 1,
+    )
+    answers = Answers(
+        title=title or f"{message}, because {MARK} the cause", systems=_systems(facts, evidence)
+    )
+    return _record(_free_id(title or message, knowledge), answers, found)
+
+
+def blank_record(answers: Answers, knowledge: Knowledge) -> Incident:
+    """A draft from what a person told, with an id that no record has."""
+    return _record(_free_id(answers.title, knowledge), answers, _Found())
+
+
+def save(record: Incident, path: Path) -> Path:
+    """Write a draft that is called as the file is, and return where it lies.
+
+    Raises:
+        OutputError: the file exists, or cannot be written.
+    """
+    if path.exists():
+        raise OutputError(f"{path} exists; choose another name with -o FILE")
+    header = msgspec.structs.replace(record.header, id=path.stem)
+    return write_new(path, render(msgspec.structs.replace(record, header=header)))
+
+
+def _record(identifier: str, answers: Answers, found: _Found) -> Incident:
+    today = datetime.now(UTC).date()
+    header = Header(
+        id=identifier,
+        title=answers.title or f"{MARK} what is seen, and because of what",
+        kind=Kind.INCIDENT,
+        systems=answers.systems or (NO_SYSTEM,),
+        environment=Environment(
+            frameworks=found.versions,
+            hardware=f"{MARK} which GPUs and network, how many",
+            topology=Topology.MULTI_NODE if found.several_hosts else Topology.ANY,
+        ),
+        signatures=found.signatures,
+        references=(f"https://{MARK}where-the-facts-come-from",),
+        confidence=Certainty.DOCUMENTED,
+        created=today,
+        updated=today,
+    )
+    body = Body(
+        symptom=answers.symptom or _and_blank(found.finding, "what a person sees, in words"),
+        setting=_and_blank(found.setting, "where it happens: hardware, topology, launch options"),
+        cause=answers.cause or f"{MARK} the mechanism, and how sure it is",
+        fix=(Step(answers.fix or f"{MARK} what helps, as an imperative sentence"),),
+        verify=f"{MARK} how to see that it is fixed",
+        evidence=(found.evidence or f"{MARK} the lines as the program prints them",),
+    )
+    return Incident(header, body)
+
+
+def _and_blank(told: str, what: str) -> str:
+    return "\n\n".join(filter(None, (told, f"{MARK} {what}")))
+
+
+def _chosen(diagnosis: Diagnosis) -> list[EvidenceLine]:
+    """The lines that show the failure, in the order of the log; of a hang, the last ones."""
+    noise = {
+        (why.line.file, why.line.number)
+        for note in diagnosis.notes
+        if note.incident.kind is Kind.HARMLESS
+        for why in note.why
+    }
+    lines = [
+        line
+        for line in mask_lines(diagnosis.evidence.lines)
+        if (line.file, line.number) not in noise
+    ]
+    for least in (Grade.ERROR, Grade.HINT):
+        if telling := [line for line in lines if line.grade >= least][:_MOST_LINES]:
+            return _in_order(telling)
+    return _in_order(lines)[-_TAIL:]
+
+
+def _in_order(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:
+    return sorted(lines, key=lambda line: (line.file or "", line.number))
+
+
+def _most_telling(lines: Sequence[EvidenceLine]) -> int:
+    """Place of the first line of the highest grade."""
+    return max(range(len(lines)), key=lambda place: lines[place].grade, default=0)
+
+
+def _hosts(diagnosis: Diagnosis) -> frozenset[str]:
+    job = diagnosis.job
+    said = (*job.culprits, *job.timeline, *job.earlier) if job else ()
+    named = [*(one.host for one in said), *(line.host for line in diagnosis.evidence.lines)]
+    return frozenset(filter(is_host, filter(None, named)))
+
+
+def _message(signatures: Sequence[Signature], line: str) -> str:
+    """What is seen: what the log alone says, else its most telling line without who says it."""
+    literal = next(literal_parts([line]), split_prefix(line).text)
+    text = signatures[0].pattern if signatures else literal
+    return " ".join(text[:_LONGEST_TITLE].split())
+
+
+def _systems(facts: Facts, evidence: str) -> tuple[str, ...]:
+    """Those that the log speaks of; those of the evidence first."""
+    spoken = {name: len(SYSTEMS[name].findall(evidence)) for name in facts.systems}
+    return tuple(sorted(spoken, key=lambda name: -spoken[name])[:_MOST_SYSTEMS])
+
+
+def _setting(facts: Facts) -> str:
+    """Versions and settings as a sentence."""
+    seen = [f"{name} {version}" for name, version in facts.versions.items()]
+    seen += [f"`{name}={value}`" for name, value in facts.environment.items()]
+    if facts.world_size:
+        seen.append(f"{facts.world_size} ranks")
+    return f"Seen with {', '.join(seen)}." if seen else ""
+
+
+def _free_id(title: str, knowledge: Knowledge) -> str:
+    taken = knowledge.snapshot.digests()
+    words = re.findall(r"[a-z0-9]+", title.lower())[:_ID_WORDS]
+    name = "-".join(words)[:_LONGEST_ID].strip("-") or _NO_ID
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    return next(free for free in itertools.chain([name], numbered) if free not in taken)

@@ -1,0 +1,117 @@
+"""Names of hosts, addresses and people in lines that others will read, replaced by neutral ones.
+
+The lines keep the form in which programs print them, and the same name is replaced alike, so that
+the evidence of a record tells the same story as the log it is from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+import msgspec
+
+from kb.job.hosts import missing_hosts
+from kb.log.prefixes import split_prefix
+
+_NAME = r"[A-Za-z][\w-]*(?:\.[\w-]+)*"
+_HOSTS = re.compile(
+    rf"\b(?:host(?:name)?|node(?:name)?|peer|ssh|master_addr|from|to):?[ =:]+['\"]?({_NAME})"
+    r"(?![\w/.(=])"
+    rf"|(?<![\w./-])([A-Za-z][\w-]*)(?=:\d{{2,5}}(?:\D|$))"
+    rf"|(?<![\w.@/-])({_NAME}\.(?:com|org|edu|gov|cn|local|internal|lan|corp))(?![\w-]|\.\w)",
+    re.IGNORECASE,
+)
+"""Where a host is named: behind a word, in front of a port, or with its domain."""
+
+_NUMBERED = re.compile(r"[A-Za-z].*\d")
+_NO_HOST = re.compile(
+    r"(?:gpu|rank|cuda|worker|step|epoch|iter|layer|frame|mlx\d_|ib|eth|bond|stage|shard|node-)\d+",
+    re.IGNORECASE,
+)
+_PUBLIC = re.compile(
+    r"(?:.*\.)?(?:github|nvidia|huggingface|python|pytorch|docker|example|kernel|amd)\.(?:com|org|co)"
+)
+_SYSTEM_ROOTS = frozenset(
+    ("bin", "boot", "dev", "etc", "lib", "lib64", "opt", "proc", "run", "sys", "tmp", "usr", "var")
+)
+
+
+class Replacement(msgspec.Struct, frozen=True):
+    """One kind of name, and what the n-th of its kind becomes."""
+
+    pattern: re.Pattern[str]
+    neutral: Callable[[str, int], str]
+
+
+def _path(path: str, _number: int) -> str:
+    """Directories of the system and of packages stay; of all others only the file's name does."""
+    root = path.split("/")[1]
+    if root in _SYSTEM_ROOTS:
+        return path
+    if "/lib/python" in path:
+        return "/opt/venv" + path[path.index("/lib/python") :]
+    return f"/{'home/user' if root in ('home', 'Users') else 'data'}/{path.rpartition('/')[2]}"
+
+
+_REPLACEMENTS = (
+    Replacement(re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]*\w"), lambda _name, _n: "user@example.org"),
+    Replacement(
+        re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"),
+        lambda _name, number: f"00000000-0000-0000-0000-{number:012}",
+    ),
+    Replacement(
+        re.compile(r"\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b"), lambda _name, n: f"02:00:00:00:00:{n:02}"
+    ),
+    Replacement(
+        re.compile(
+            r"(?<![\w.])(?!127\.|0\.0\.0\.0|169\.254\.|255\.)(?:\d{1,3}\.){3}\d{1,3}(?![\w.]\d)"
+        ),
+        lambda _name, number: f"10.0.{number // 256}.{number % 256}",
+    ),
+    Replacement(
+        re.compile(r"(?<![\w:])(?!fe80)(?:[0-9a-f]{1,4}:){3,7}:?[0-9a-f]{1,4}(?![\w:])"),
+        lambda _name, number: f"fd00::{number:x}",
+    ),
+    Replacement(
+        re.compile(r"(?<=://)(?<=s3://|gs://|az://)[^\s'\",)]+"), lambda _name, _n: "bucket/path"
+    ),
+    Replacement(re.compile(r"(?<![\w.:/~-])(?:/[\w.@+~-]+){2,}"), _path),
+)
+"""In this order. The loopback and link-local addresses stay: their kind tells something."""
+
+
+def neutral(text: str, hosts: Collection[str] = ()) -> str:
+    """The text with neutral names; `hosts` are those that are known from elsewhere."""
+    named = {host for host in (*hosts, *_named_hosts(text)) if is_host(host)}
+    named |= {host for host in missing_hosts(named, text.split("\n")) if host in text}
+    for number, host in enumerate(sorted(named, key=lambda name: (-len(name), name)), 1):
+        whole = rf"(?<![\w.-]){re.escape(host)}(?![\w-])"
+        text = re.sub(whole, f"node-{number}", text)
+    for replacement in _REPLACEMENTS:
+        text = _replaced(text, replacement)
+    return text
+
+
+def _named_hosts(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        yield split_prefix(line).host or ""
+        for match in _HOSTS.finditer(line):
+            yield match[match.lastindex or 0]
+
+
+def is_host(name: str) -> bool:
+    """Whether a name can be that of a host: it holds a number, or a domain that is not
+    everybody's."""
+    if name.startswith("localhost") or _NO_HOST.fullmatch(name) or _PUBLIC.fullmatch(name):
+        return False
+    return bool(_NUMBERED.match(name)) or "." in name
+
+
+def _replaced(text: str, replacement: Replacement) -> str:
+    seen: dict[str, str] = {}
+
+    def new(match: re.Match[str]) -> str:
+        return seen.setdefault(match[0], replacement.neutral(match[0], len(seen) + 1))
+
+    return replacement.pattern.sub(new, text)

@@ -1,0 +1,80 @@
+"""Signatures that a draft proposes: literal parts of its evidence that nothing else prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from kb.documents import from_payload
+from kb.evidence.markers import Grade, grade_line
+from kb.incident import Signature, Strength
+from kb.knowledge import Knowledge
+from kb.log.prefixes import split_prefix
+
+_MOST = 4
+_SHORTEST, _LONGEST = 16, 120
+_LEAST_WORDS = 3
+_DIFFERS = re.compile(r"<[^<>]*>|[^\s'\"(]*/[^\s'\")]*|[^\s,;()\[\]{}'\"=]*\d[^\s,;()\[\]{}'\"=]*")
+"""What is another in the next print: paths, and words with a number such as times and hosts."""
+_LOOSE = " \t,;:([{]}'\"=|-.&*#>"
+_SOURCE = re.compile(r"\s*(?:File \"|raise |except |assert |return |frame #)")
+"""Lines of a traceback that quote the program."""
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_IDENTIFIER = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)+|[A-Z]?[a-z]+[A-Z][A-Za-z]+")
+"""A name that a program made up: `scipy_lite_codec`, `FrobnicatorError`."""
+
+
+def propose(evidence: str, knowledge: Knowledge) -> tuple[Signature, ...]:
+    """Parts of the lines that show a failure by themselves, so that healthy logs lack them, and
+    that stand in the evidence of no record. The most telling first.
+
+    Strong is what is as fatal as an exception and has a name that no record has: everybody's
+    `list index out of range` is weak.
+    """
+    others = _evidence_of_all(knowledge)
+    graded = {
+        part: _grade(part, knowledge)
+        for part in literal_parts(evidence.split("\n"))
+        if part not in others
+    }
+    chosen: list[str] = []
+    for part in sorted(graded, key=lambda part: (-graded[part], len(part))):
+        if graded[part] >= Grade.ERROR and not any(one in part for one in chosen):
+            chosen.append(part)
+    return tuple(Signature(part, _strength(part, graded[part], others)) for part in chosen[:_MOST])
+
+
+def literal_parts(lines: Iterable[str]) -> Iterator[str]:
+    """What stays the same whenever such lines are printed, in order: some words each."""
+    for line in lines:
+        said = split_prefix(line).text
+        for part in () if _SOURCE.match(said) else _DIFFERS.split(said):
+            literal = _trimmed(part)
+            if len(literal) >= _SHORTEST and len(_WORD.findall(literal)) >= _LEAST_WORDS:
+                yield literal
+
+
+def _trimmed(part: str) -> str:
+    """Without what hangs loose at its ends, and without half a pair of brackets."""
+    if len(part) > _LONGEST:
+        part = part[:_LONGEST].rpartition(" ")[0]
+    part = part.strip(_LOOSE)
+    if ")" in part.partition("(")[0]:
+        part = part.partition(")")[2]
+    if "(" in part.rpartition(")")[2]:
+        part = part.rpartition("(")[0]
+    return part.strip(_LOOSE)
+
+
+def _evidence_of_all(knowledge: Knowledge) -> str:
+    records = map(from_payload, knowledge.snapshot.payloads().values())
+    return "\n".join(block for record in records for block in record.incident.body.evidence)
+
+
+def _grade(text: str, knowledge: Knowledge) -> Grade:
+    return grade_line(text, {number for number, _end in knowledge.markers.scan(text.encode())})
+
+
+def _strength(part: str, grade: Grade, others: str) -> Strength:
+    named = grade is Grade.FATAL and any(name not in others for name in _IDENTIFIER.findall(part))
+    return Strength.STRONG if named else Strength.WEAK
