@@ -152,9 +152,10 @@ def actions_of(place: Place) -> tuple[Action, ...]:
     return tuple(action for action in ACTIONS if action.place is place)
 
 
-def bindings(place: Place) -> list[BindingType]:
-    """The bindings of one place, to be changed by the user's keymap."""
-    return [binding for action in actions_of(place) for binding in _bindings(action)]
+def bindings(place: Place, owner: str = "") -> list[BindingType]:
+    """The bindings of one place, to be changed by the user's keymap; `owner` as in `app.`, where
+    another does the actions."""
+    return [binding for action in actions_of(place) for binding in _bindings(action, owner)]
 
 
 def hints(place: Place) -> tuple[Action, ...]:
@@ -194,9 +195,9 @@ def _written_keys(action: Action) -> str:
     return ", ".join(f"`{_SHOWN.get(key, key)}`" for key in action.keys.split(","))
 
 
-def _bindings(action: Action) -> Iterator[Binding]:
+def _bindings(action: Action, owner: str) -> Iterator[Binding]:
     if "{key}" not in action.name:
-        yield Binding(action.keys, action.name, action.hint, id=action.identifier)
+        yield Binding(action.keys, f"{owner}{action.name}", action.hint, id=action.identifier)
         return
     for key in action.keys.split(","):
-        yield Binding(key, action.name.format(key=key), action.hint)
+        yield Binding(key, f"{owner}{action.name.format(key=key)}", action.hint)

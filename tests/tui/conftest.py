@@ -7,32 +7,75 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
+from kb.locations import packaged_incidents
 from kb.settings import Settings
 from tui.app import KbApp
 from tui.subject import Subject
-from tui.widgets.paste_box import PasteBox
 
 Start = Callable[..., AbstractAsyncContextManager[Pilot[int]]]
 
 
+INCIDENTS = Path(__file__).parent / "incidents"
+"""Four records: one that is sure, two that look alike, and a follow-on error."""
+
+SHM = (
+    "step 12 loss 2.31\n"
+    "node-a:121:1530 [3] NCCL WARN Error: failed to extend /dev/shm/nccl-c7XQ2w to 4096 bytes\n"
+    "step 13\n"
+    "node-a:121:1530 [3] NCCL WARN Error while creating shared memory segment /dev/shm/nccl-c7XQ2w"
+)
+"""The incident `shm-too-small`, with evidence in the lines 2 and 4."""
+WATCHDOG = (
+    "[rank1]:[E ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation timeout:"
+    " WorkNCCL(SeqNum=1893, OpType=_ALLGATHER_BASE, Timeout(ms)=600000) ran for 600013 milliseconds"
+)
+"""Fits two of the records, so that a question is asked."""
+UNKNOWN = "Traceback (most recent call last):\nRuntimeError: the flux capacitor of pump 7 is out of plutonium"
+HEALTHY = "epoch 1 loss 2.3\nepoch 2 loss 2.1\ntraining finished"
+FOLLOW_ON = (
+    "node-b:77:91 [0] NCCL WARN socketProgress: Connection closed by remote peer node-a<43210>"
+)
+
+
+@pytest.fixture(scope="session")
+def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for the index of the four records."""
+    return tmp_path_factory.mktemp("small-cache")
+
+
 @pytest.fixture
-def start(built_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Run the app: `async with start(size, subject, **settings) as pilot`."""
-    monkeypatch.setenv("KB_CACHE", str(built_cache))
+def start(small_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Run the app over four records: `async with start(size, subject, **settings) as pilot`."""
+    monkeypatch.setattr("kb.library.packaged_incidents", lambda: INCIDENTS)
+    monkeypatch.setenv("KB_CACHE", str(small_cache))
     monkeypatch.setenv("KB_STATE", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
 
     @asynccontextmanager
     async def run(
-        size: tuple[int, int] = (120, 34), subject: Subject | None = None, **settings: object
+        size: tuple[int, int] = (120, 34),
+        subject: Subject | None = None,
+        loaded: bool = True,
+        **settings: object,
     ) -> AsyncIterator[Pilot[int]]:
         app = KbApp(Settings(**settings), subject or Subject())  # type: ignore[arg-type]
         async with app.run_test(size=size) as pilot:
-            await settle(pilot)
+            if loaded:
+                await settle(pilot)
             yield pilot
 
     return run
+
+
+@pytest.fixture
+def start_shipped(start: Start, built_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """The same over the shipped records."""
+    monkeypatch.setattr("kb.library.packaged_incidents", packaged_incidents)
+    monkeypatch.setenv("KB_CACHE", str(built_cache))
+    return start
 
 
 async def settle(pilot: Pilot[int]) -> None:
@@ -43,19 +86,52 @@ async def settle(pilot: Pilot[int]) -> None:
 
 
 async def paste(pilot: Pilot[int], text: str) -> None:
-    """Paste a text and wait for the answer."""
-    app = pilot.app
-    assert isinstance(app, KbApp)
-    app.main.query_one(PasteBox).take(text)
-    await until(pilot, lambda: app.main.case is not None and not app.main.is_draft)
+    """Paste as a terminal does, and wait for the answer."""
+    before = app_of(pilot).main.case
+    app_of(pilot).post_message(events.Paste(text.replace("\n", "\r")))
+    await until(pilot, lambda: app_of(pilot).main.case is not before)
+    await settle(pilot)
+
+
+async def answered(pilot: Pilot[int]) -> None:
+    """Wait for the answer to the first search."""
+    await until(pilot, lambda: app_of(pilot).main.case is not None)
+    await settle(pilot)
+
+
+async def press(pilot: Pilot[int], *keys: str) -> None:
+    """Press keys and wait until nothing moves any more; screens that wait for an answer may."""
+    await pilot.press(*keys)
+    await pilot.wait_for_scheduled_animations()
 
 
 async def until(pilot: Pilot[int], true: Callable[[], bool]) -> None:
     """Wait for something to become true; a test that waits in vain fails."""
-    for _ in range(200):
-        await pilot.pause(0.05)
-        await pilot.app.workers.wait_for_complete()
+    for _ in range(400):
+        await pilot.pause(0.025)
         if true():
             await pilot.pause()
             return
-    pytest.fail("nothing came of it")
+    pytest.fail(f"nothing came of it:\n{shown(pilot)}\n{told(pilot)}")
+
+
+async def until_shown(pilot: Pilot[int], text: str) -> None:
+    """Wait for a text on the screen."""
+    await until(pilot, lambda: text in shown(pilot))
+
+
+def app_of(pilot: Pilot[int]) -> KbApp:
+    """The app that is driven."""
+    assert isinstance(pilot.app, KbApp)
+    return pilot.app
+
+
+def shown(pilot: Pilot[int]) -> str:
+    """All that stands on the screen, line by line."""
+    rows = pilot.app.screen._compositor.render_strips()
+    return "\n".join(row.text.rstrip() for row in rows)
+
+
+def told(pilot: Pilot[int]) -> str:
+    """The sentences that were shown for a while, one a line."""
+    return "\n".join(one.message for one in pilot.app._notifications)

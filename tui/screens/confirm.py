@@ -7,11 +7,12 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
+from tui.screens.sheet import Sheet
 
-class ConfirmScreen(ModalScreen[bool]):
+
+class ConfirmScreen(Sheet[bool]):
     """Ends with True when the user agrees."""
 
     BINDINGS: ClassVar = [

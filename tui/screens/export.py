@@ -9,15 +9,15 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from kb.errors import OutputError
 from kb.files import write_new
 from kb.log.clean import printable
+from tui.screens.sheet import Sheet
 
 
-class ExportScreen(ModalScreen[Path | None]):
+class ExportScreen(Sheet[Path | None]):
     """Ends with the path that was written."""
 
     def __init__(self, note: HandOff, suggested: str) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui.actions import Place, actions_of
+from tui.screens.sheet import Sheet
 
 _KEY_WIDTH = 16
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Sheet[None]):
     """Made from the registry of actions."""
 
     def compose(self) -> ComposeResult:

@@ -8,9 +8,10 @@ from pathlib import Path
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.suggester import Suggester
 from textual.widgets import DirectoryTree, Input, Static
+
+from tui.screens.sheet import Sheet
 
 
 class _Visible(DirectoryTree):
@@ -33,7 +34,7 @@ class _Paths(Suggester):
         return f"{folder}/{name}" if name and start else None
 
 
-class PickScreen(ModalScreen[Path | None]):
+class PickScreen(Sheet[Path | None]):
     """Ends with the path that was typed or chosen."""
 
     AUTO_FOCUS = "#path"

@@ -102,7 +102,7 @@ class LogPane(Vertical):
 
     def _entitle(self, lines: Lines) -> None:
         more = "" if lines.complete else "+"
-        count = f"{lines.line_count:,}{more} lines"
+        count = f"{lines.line_count:,}{more} {'line' if lines.line_count == 1 else 'lines'}"
         self.border_title = self._file or "log"
         self.border_subtitle = ", ".join(filter(None, [count, self._about]))
 
