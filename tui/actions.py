@@ -53,15 +53,18 @@ class Action(msgspec.Struct, frozen=True):
             return f"{keys[0]}-{keys[-1]}"
         return " ".join(_SHOWN.get(key, key) for key in keys[:2])
 
-    @property
-    def shown_key(self) -> str:
-        """The key that the footer names."""
-        return _SHOWN.get(key := self.keys.partition(",")[0], key)
+    def shown_key(self, place: Place) -> str:
+        """The key that the footer names: where one types, not one that is a letter there."""
+        keys = self.keys.split(",")
+        usable = [key for key in keys if not (place in _TYPING and key in _CHARACTERS)]
+        return _SHOWN.get(key := (usable or keys)[0], key)
 
 
 MOST_HINTS = 6
 """So many actions fit into the footer."""
 
+_TYPING = (Place.BOX, Place.TALK, Place.DRAFT)
+_CHARACTERS = ("question_mark", "slash", "space")
 _SHOWN = {
     "question_mark": "?",
     "slash": "/",

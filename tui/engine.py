@@ -97,13 +97,13 @@ class Engine:
 
         return await self._ask(answer)
 
-    async def draft(self, diagnosis: Diagnosis) -> str:
+    async def draft(self, diagnosis: Diagnosis) -> Incident:
         """A new record of this case, for a person to complete."""
 
-        def write(knowledge: Knowledge) -> str:
-            from kb.contribute.draft import draft
+        def write(knowledge: Knowledge) -> Incident:
+            from kb.contribute.draft import draft_record
 
-            return draft(diagnosis, knowledge)
+            return draft_record(diagnosis, knowledge)
 
         return await self._ask(write)
 

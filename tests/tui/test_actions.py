@@ -76,7 +76,7 @@ async def test_help_tells_of_every_action(start: Start) -> None:
         told = str(pilot.app.screen.query_one(".sheet Static", Static).visual)
         for action in ACTIONS:
             assert action.help in told
-            assert action.shown_key in told
+            assert action.shown_keys in told
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(pilot.app.screen, MainScreen)

@@ -153,12 +153,11 @@ class CaseActions(Screen[None]):
         from tui.screens.draft import DraftScreen
 
         if self.case:
-            draft = await self.app.engine.draft(self.case.diagnosis)
-            written = await self.app.push_screen_wait(
-                DraftScreen(draft, Path.cwd() / "new-incident.md")
-            )
+            record = await self.app.engine.draft(self.case.diagnosis)
+            directory = Path(next(iter(self.app.settings.incidents), Path.cwd())).expanduser()
+            written = await self.app.push_screen_wait(DraftScreen(record, directory))
             if written:
-                self.app.tell(f"Written: {written}. Check it with: kb lint {written}")
+                self.app.tell(f"Written: {written}. Complete it, then: kb lint {written}")
 
     @work(group="browse", exclusive=True)
     async def action_browse(self) -> None:

@@ -12,7 +12,9 @@ from textual.widgets import Input, Static, TextArea
 
 from kb.errors import OutputError
 from kb.files import write_new
+from kb.incident import Incident
 from kb.log.clean import printable
+from kb.markdown import render
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
 
@@ -24,9 +26,10 @@ class DraftScreen(Screen[Path | None]):
     PLACES = (Place.DRAFT,)
     AUTO_FOCUS = "#draft"
 
-    def __init__(self, draft: str, path: Path) -> None:
+    def __init__(self, record: Incident, directory: Path) -> None:
         super().__init__()
-        self._draft, self._path = draft, path
+        self._draft = render(record)
+        self._path = directory / f"{record.id}.md"
         self.is_draft = True
         """Leaving loses it until it is written."""
 

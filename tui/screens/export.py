@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kb.handoff import HandOff, to_json, to_markdown
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -13,6 +12,7 @@ from textual.widgets import Input, Static
 
 from kb.errors import OutputError
 from kb.files import write_new
+from kb.handoff import HandOff, to_json, to_markdown
 from kb.log.clean import printable
 from tui.screens.sheet import Sheet
 

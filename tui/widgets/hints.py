@@ -14,7 +14,7 @@ class Hints(Static):
     def show(self, place: Place) -> None:
         """Name the actions of a place."""
         pieces = [
-            Content.assemble((action.shown_key, "bold $accent"), " ", (action.hint, "dim"))
+            Content.assemble((action.shown_key(place), "bold $accent"), " ", (action.hint, "dim"))
             for action in hints(place)
         ]
         self.update(Content("   ").join(pieces))
