@@ -19,14 +19,16 @@ PERSISTS_IF_RIGHT = 0.3
 """The record is right, its remedy was taken, and the trouble is still there all the same."""
 
 _TRIED = re.compile(
-    r"(?:i|we)(?:'ve| have)? (?:did|tried|set|raised|increased|changed|upgraded|disabled|enabled"
-    r"|restarted|added|removed|ran|checked|replaced)\b"
-    r"|.*\b(?:i|we)\b.*\balready\b|already\b|tried\b"
-    r"|.*(?:已经|(?:试|改|设|设置|加|调|换|升级|做)过)",
+    r"(?:i|we)(?:'ve| have)?(?: already)? (?:did|tried|set|raised|increased|changed|upgraded"
+    r"|disabled|enabled|restarted|added|removed|checked|replaced)\b|tried\b"
+    r"|.*(?:试|改|设|设置|加|调|换|升级|做)过",
     re.IGNORECASE,
 )
+"""Says that something was done."""
+_PERHAPS = re.compile(r".*(?:\b(?:i|we)\b.*\balready\b|^already\b|已经)", re.IGNORECASE)
+"""So does this, if it is a step: who already waits for hours has done nothing."""
 STEP_DONE = re.compile(
-    r"(?:step \d{1,2}|第\s*\d{1,2}\s*步)\s*(?:is |was )?(?:done|做过|做了|完成).*", re.I
+    r"(?:step \d{1,2}|第\s*\d{1,2}\s*步)\s*(?:is |was )?(?:done|做过|做了|完成).*", re.IGNORECASE
 )
 """What reads like a line of a log, but is not."""
 _NOT_HELD = re.compile(r"\b(?:have|had) (?:a|an|the|no|\d+)\b", re.IGNORECASE)
@@ -57,13 +59,14 @@ class TakenStep(msgspec.Struct, frozen=True):
 
 def tried(clause: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
     """The steps of the candidates' fixes that this is; None where it is nothing that was done."""
-    spoken = _TRIED.match(clause) and not _NOT_HELD.search(clause)
-    if not spoken and not STEP_DONE.match(clause):
+    acted = bool(_TRIED.match(clause) or STEP_DONE.match(clause))
+    if not (acted or _PERHAPS.match(clause)) or _NOT_HELD.search(clause):
         return None
     incidents = [match.incident for match in conversation.matches[:_MOST_RECORDS]]
     taken = list(_by_number(clause, incidents) or _alike(clause, incidents, knowledge))
     if not taken:
-        return Told("", says=(f"{quote(clause)} is no step of the fixes of the candidates.",))
+        unknown = f"{quote(clause)} is no step of the fixes of the first candidates."
+        return Told("", says=(unknown,)) if acted else None
     cures = [one for one in taken if not _only_looks(one.step)]
     return Told(
         "",
