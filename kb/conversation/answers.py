@@ -15,7 +15,7 @@ _OTHER_WORDS = {
     "no": r"n|no|nope|it does(?:n't| not)|it is(?:n't| not)|不是|不|否|没有|不会|不对",
     DONT_KNOW: r"don'?t know|i do(?:n'?t| not) know|no idea|not sure|unsure|skip|dunno"
     r"|不知道|不清楚|不确定|跳过",
-    "none of these": r"none|neither|none of (?:them|these)|都不是|都没有",
+    "none of these": r"none|neither|none of (?:them|these)|no|nope|都不是|都没有|没有",
 }
 _FIRST_CLAUSE = re.compile(r"\s*[,，;；。]\s*|\.\s+")
 
@@ -37,6 +37,13 @@ def answered(text: str, conversation: Conversation, knowledge: Knowledge) -> Tol
     more = hear(rest, conversation, knowledge) if rest.strip() else None
     answer = _told(inquiry, place)
     return combined(text, [answer, more] if more else [answer], inquiry.text)
+
+
+def is_answer(text: str) -> bool:
+    """Whether the text would answer some question."""
+    said = text.strip().rstrip(".!。！").casefold()
+    words = any(re.fullmatch(pattern, said) for pattern in _OTHER_WORDS.values())
+    return words or said.isdecimal()
 
 
 def _picked(text: str, inquiry: Inquiry) -> int | None:

@@ -43,13 +43,13 @@ _PHRASES = (
     ),
     (
         Request.WHY_NOT,
-        r"why not (?P<name>.+)|why (?:is|was)(?:n't| not)? it (?:not )?(?P<name2>.+)"
-        r"|why (?:isn't|is not) (?P<name3>.+)|what about (?P<name4>.+)"
+        r"why not (?P<name>.+)|why is it not (?P<name2>.+)"
+        r"|why (?:isn'?t|is not)(?: it)? (?P<name3>.+)|what about (?P<name4>.+)"
         r"|(?:为什么|为啥|怎么)不(?:会)?是\s*(?P<name5>.+)",
     ),
     (
         Request.WHY,
-        r"why(?: (?:this|that)(?: one)?)?|why (?P<name>[\w.#-]+)|为什么|为啥"
+        r"why(?: is it)?(?: (?:this|that|first))?(?: one)?|why (?P<name>[\w.#-]+)|为什么|为啥"
         r"|(?:为什么|为啥)(?:会)?是\s*(?P<name2>.+)",
     ),
     (

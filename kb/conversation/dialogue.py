@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kb.conversation.answers import answered
+from kb.conversation.answers import answered, is_answer
 from kb.conversation.commands import Request, to_command
 from kb.conversation.explain import answer
 from kb.conversation.hear import hear
@@ -48,9 +48,18 @@ def reply(conversation: Conversation, text: str, knowledge: Knowledge) -> Conver
     if command:
         return _with_turns(heard, [answer(command, heard, knowledge)])
     told = hear(text, conversation, knowledge)
+    if told is None and is_answer(text):
+        return _with_turns(heard, [tool_turn(_no_answer(heard), ())])
     if told is None:
         return _with_turns(heard, [tool_turn(_NOT_UNDERSTOOD, ())])
     return _believing(heard, (*heard.told, told))
+
+
+def _no_answer(conversation: Conversation) -> str:
+    question = conversation.question
+    if question is None:
+        return "There is no open question."
+    return f"The open question can be answered with: {', '.join(question.answers)}."
 
 
 def _believing(conversation: Conversation, told: tuple[Told, ...]) -> Conversation:

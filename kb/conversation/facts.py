@@ -66,6 +66,9 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 """What people say is not there; such a clause is never searched as if it were."""
+_WELL = re.compile(
+    r"\b(?:not|n't|never|works?|fine|okay|ok|no problem|succeeds)\b|n't\b|不|没|正常", re.IGNORECASE
+)
 _STATES = re.compile(
     r"\b(?:run|runs|running|use|uses|using|with|on|under|launch|launched|inside)\b|用|跑|在",
     re.IGNORECASE,
@@ -178,9 +181,11 @@ def _nodes(clause: str, candidates: Sequence[Incident], _known: Surroundings) ->
     several = _several(clause)
     if several is None:
         return None
+    if _WELL.search(clause):  # where it does not happen, the other number of nodes is meant
+        several = not several
     option = nodes(candidates).options[several]
     known = Surroundings(several_nodes=several)
-    says = "The job runs on " + ("several nodes." if several else "one node.")
+    says = "It is seen on " + ("several nodes." if several else "one node.")
     return weighing(option, says, asked=("nodes",), surroundings=known)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
@@ -24,8 +24,10 @@ _FLOOR = 0.001
 """Confidence of a record that nothing speaks for."""
 _LEAST_SURE = 0.02
 """The text alone has to bring up something with this confidence, or it is not understood."""
-_LEAST_FACTOR = 0.1
+_LEAST_FACTOR = 0.25
 """A sentence that a record has no words for does not rule it out."""
+_ALONE = 0.5
+"""What the text alone would bring up counts half: the log may be about something else."""
 _MOST_WORDS = 5
 _WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
 _MOST_FOUND = 10
@@ -33,7 +35,8 @@ _MOST_FOUND = 10
 
 def searched(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
     """How much likelier each record is with this text than without; None where it says nothing."""
-    text_alone = _shares(_read(text, knowledge), knowledge)
+    by_text = weigh(_read(text, knowledge), knowledge)
+    text_alone = {match.incident.id: match.confidence for match in by_text}
     if max(text_alone.values(), default=0.0) < _LEAST_SURE:
         return None
     log = conversation.diagnosis.evidence
@@ -41,17 +44,19 @@ def searched(text: str, conversation: Conversation, knowledge: Knowledge) -> Tol
     alone = _shares(log, knowledge)
     was = _shares(join(log, _read(before, knowledge)), knowledge) if before else alone
     matches = weigh(join(log, _read(f"{text}\n{before}".strip(), knowledge)), knowledge)
-    now = {match.incident.id: match.confidence for match in matches}
-    found = [match for match in matches if match.incident.id not in conversation.pool]
-    rest = max(_FLOOR, 1 - sum(now.values())) / max(_FLOOR, 1 - sum(was.values()))
+    joint = {match.incident.id: match.confidence for match in matches}
+    now = joint | {i: max(joint.get(i, 0.0), _ALONE * share) for i, share in text_alone.items()}
+    known = {match.incident.id: match for match in (*by_text, *matches)}
+    found = sorted(known.keys() - conversation.pool.keys(), key=lambda i: (-now[i], i))
+    rest = max(_FLOOR, 1 - sum(joint.values())) / max(_FLOOR, 1 - sum(was.values()))
     return Told(
         "",
-        says=(_reason(text, matches, was),),
+        says=(_reason(text, known, was, now),),
         factors={i: _factor(i, was, now) for i in conversation.pool.keys() | now.keys()},
         otherwise=rest,
         found=tuple(
-            msgspec.structs.replace(match, confidence=alone.get(match.incident.id, _FLOOR))
-            for match in found[:_MOST_FOUND]
+            msgspec.structs.replace(known[identifier], confidence=alone.get(identifier, _FLOOR))
+            for identifier in found[:_MOST_FOUND]
         ),
         searched=text,
     )
@@ -71,14 +76,16 @@ def _factor(identifier: str, was: Mapping[str, float], now: Mapping[str, float])
     return max(_LEAST_FACTOR, now.get(identifier, 0.0) / earlier)
 
 
-def _reason(text: str, matches: Sequence[Match], was: Mapping[str, float]) -> str:
+def _reason(
+    text: str, known: Mapping[str, Match], was: Mapping[str, float], now: Mapping[str, float]
+) -> str:
     """The words of the text that the record has that gained most."""
-    gainer = max(
-        matches, key=lambda match: match.confidence - was.get(match.incident.id, 0.0), default=None
-    )
-    shared = _shared_words(text, gainer.incident) if gainer else []
-    words = ", ".join(map(quote, sorted(shared, key=len, reverse=True)[:_MOST_WORDS]))
-    return f"[{gainer.incident.id}] has words of yours: {words}." if gainer and words else ""
+    gainer = max(known, key=lambda i: now[i] - was.get(i, 0.0))
+    if now[gainer] <= was.get(gainer, 0.0):
+        return "Searched with the log, it speaks for no record."
+    shared = sorted(_shared_words(text, known[gainer].incident), key=len, reverse=True)
+    words = ", ".join(map(quote, shared[:_MOST_WORDS]))
+    return f"[{gainer}] has words of yours: {words}." if words else f"Nearest to it is [{gainer}]."
 
 
 def _shared_words(text: str, incident: Incident) -> list[str]:

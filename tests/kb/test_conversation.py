@@ -55,7 +55,10 @@ def test_first_turn_says_what_is_seen_where_and_the_likeliest_cause(knowledge: K
 
 def test_first_turn_of_a_job_names_who_failed_first(knowledge: Knowledge) -> None:
     log = Log.from_paths([Path("benchmarks/samples/nccl-shm.log")])
-    turn = begin(diagnose(log, knowledge)).turns[0]
+    conversation = begin(diagnose(log, knowledge))
+    (turn,) = conversation.turns
+    stored = msgspec.json.encode(conversation)
+    assert msgspec.json.decode(stored, type=Conversation) == conversation
     assert turn.text.startswith("Rank 3 on gpu-node-3 failed first: ")
     assert "nccl-shm.log line 17" in turn.text
 
@@ -181,6 +184,8 @@ def test_an_answer_with_more_behind_it_is_heard_whole(knowledge: Knowledge) -> N
         ("两台机器才会卡", Topology.MULTI_NODE, Topology.SINGLE_NODE),
         ("单机八卡", Topology.SINGLE_NODE, Topology.MULTI_NODE),
         ("we run on a single node", Topology.SINGLE_NODE, Topology.MULTI_NODE),
+        ("it does not happen on one node", Topology.MULTI_NODE, Topology.SINGLE_NODE),
+        ("works fine on a single machine", Topology.MULTI_NODE, Topology.SINGLE_NODE),
     ],
 )
 def test_number_of_nodes_speaks_for_records_of_that_topology(
@@ -270,7 +275,7 @@ def test_a_sentence_moves_the_record_that_has_words_for_it(knowledge: Knowledge)
         assert f"[{record}] rises from" in said(after)
 
 
-@pytest.mark.parametrize("text", ["asdf qwer", "thanks", "7", "今天天气很好"])
+@pytest.mark.parametrize("text", ["asdf qwer", "thanks", "今天天气很好"])
 def test_what_is_not_understood_is_said_and_changes_nothing(
     knowledge: Knowledge, text: str
 ) -> None:
@@ -337,6 +342,32 @@ def test_every_citation_can_be_found_again(knowledge: Knowledge) -> None:
         assert set(turn.records) <= set(conversation.pool)
         assert all(f"[{identifier}]" in turn.text for identifier in turn.records)
         assert all(1 <= number <= 3 for _file, number in turn.lines)
+
+
+def test_an_answer_without_a_question_is_told_so(knowledge: Knowledge) -> None:
+    start = opened("", knowledge)
+    for text in ("yes", "3", "不知道"):
+        assert "no open question" in said(talk(start, knowledge, text))
+    asking = opened(WATCHDOG, knowledge)
+    assert DONT_KNOW in said(talk(asking, knowledge, "7"))
+
+
+@pytest.mark.parametrize("text", ["why", "why?", "why is it first", "为什么", "why 1"])
+def test_why_shows_what_speaks_for_the_first(knowledge: Knowledge, text: str) -> None:
+    start = opened(SHM, knowledge)
+    after = talk(start, knowledge, text)
+    assert "is at position 1" in said(after)
+    assert "(line 1)" in said(after)
+    assert start.matches[0].incident.header.caution is None or "Caution" in said(after)
+
+
+@pytest.mark.parametrize(
+    "text", ["Address already in use", "it already waits for two hours", "已经卡了两个小时"]
+)
+def test_already_alone_is_no_step_that_was_taken(knowledge: Knowledge, text: str) -> None:
+    after = talk(opened(WATCHDOG, knowledge), knowledge, text)
+    assert not after.done
+    assert "step" not in said(after)
 
 
 def test_hostile_words_stay_words(knowledge: Knowledge) -> None:
