@@ -8,7 +8,7 @@ from kb.incident import Incident
 from kb.inquiry.belief import Belief, Inquiry
 from kb.inquiry.environment import Surroundings, surroundings
 from kb.inquiry.gain import could_change_order, expected_gain
-from kb.inquiry.observe import observations
+from kb.inquiry.observe import is_printed, observations
 
 LEAST_GAIN = 0.03
 """In bits. A question that promises less is not asked."""
@@ -44,5 +44,7 @@ def _inquiries(
     belief: Belief, incidents: Mapping[str, Incident], known: Surroundings
 ) -> Iterator[Inquiry]:
     candidates = [incidents[identifier] for identifier in belief.order]
-    yield from observations(candidates)
+    for inquiry in observations(candidates):
+        if not is_printed(inquiry, known.printed):
+            yield inquiry
     yield from surroundings(belief, candidates, known)

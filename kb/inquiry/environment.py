@@ -17,7 +17,7 @@ from kb.evidence.facts import SYSTEMS, find_facts
 from kb.incident import Incident, Topology
 from kb.inquiry.belief import Belief, Inquiry, Option, Topic
 from kb.inquiry.gain import expected_gain
-from kb.inquiry.observe import NO, YES
+from kb.inquiry.observe import NO, PRINTED, YES
 from kb.inquiry.versions import fixed_in
 
 NONE_OF_THESE = "none of these"
@@ -42,6 +42,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     """Those that were seen, or asked about."""
     several_nodes: bool | None = None
     versions: dict[str, str] = {}
+    printed: frozenset[str] = frozenset()
+    """What the log states exactly; see `PRINTED`."""
 
     def with_those(self, further: Surroundings) -> Surroundings:
         """Both together; where they differ, the further ones hold."""
@@ -50,6 +52,7 @@ class Surroundings(msgspec.Struct, frozen=True):
             systems=self.systems | further.systems,
             several_nodes=several,
             versions={**self.versions, **further.versions},
+            printed=self.printed | further.printed,
         )
 
 
@@ -86,6 +89,9 @@ def seen_in(evidence: Evidence) -> Surroundings:
         systems=frozenset(evidence.facts.systems),
         several_nodes=True if len(hosts) > 1 else None,
         versions=evidence.facts.versions,
+        printed=frozenset(
+            name for name in PRINTED if getattr(evidence.facts, name) not in (None, ())
+        ),
     )
 
 

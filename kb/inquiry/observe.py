@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kb.incident import Distinction, Incident
 from kb.inquiry.belief import Inquiry, Option, Topic
@@ -18,6 +19,22 @@ YES_IF_LINKED = 0.35
 something, perhaps in this."""
 YES_IF_ANY = 0.5
 """Records that say nothing about it, and causes without a record."""
+
+PRINTED = {
+    "collective": re.compile(r"OpType|_?ALL_?GATHER|ALL_?REDUCE"),
+    "sequence": re.compile(r"SeqNum|sequence number"),
+    "elements": re.compile(r"NumelIn|NumelOut|one[- ]element"),
+    "timeout_ms": re.compile(r"Timeout\(ms\)"),
+    "xid": re.compile(r"\bXid\b"),
+    "cuda_errors": re.compile(r"\b(?:CUDA )?error \d{3}\b"),
+}
+"""Facts by their names in `Facts`, and how an observation asks for them. Where the log states one,
+it is not asked: the evidence has it already."""
+
+
+def is_printed(inquiry: Inquiry, stated: Collection[str]) -> bool:
+    """Whether the log states what is asked."""
+    return any(PRINTED[name].search(inquiry.text) for name in stated)
 
 
 def observations(candidates: Sequence[Incident]) -> Iterator[Inquiry]:

@@ -153,6 +153,8 @@ def test_questions_are_short_to_answer_never_repeated_and_come_to_an_end(
     while conversation.question and len(asked) < 100:
         assert 2 < len(conversation.question.answers) <= 5
         assert conversation.question.answers[-1] == DONT_KNOW
+        for printed in ("OpType", "SeqNum", "ALLREDUCE", "Timeout(ms)"):
+            assert printed not in conversation.question.text  # the log states it
         asked.append(conversation.inquiry.key if conversation.inquiry else "")
         conversation = reply(conversation, DONT_KNOW, knowledge)
     assert len(asked) == len(set(asked)) < 100
