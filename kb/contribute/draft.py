@@ -75,21 +75,16 @@ def draft_record(diagnosis: Diagnosis, knowledge: Knowledge, title: str | None =
     """The same as a record, with an id that no record has. `title` replaces the drafted one."""
     lines, hosts = _chosen(diagnosis), _hosts(diagnosis)
     facts = without_secrets(diagnosis.evidence.facts)
-    evidence = neutral("\n".join(line.text for line in lines), hosts)
+    told = [*(line.text for line in lines), _setting(facts), _finding(diagnosis)]
+    # Together, so that a host has the same name in all of it.
+    *shown, setting, finding = neutral("\n".join(told), hosts).split("\n")
+    evidence = "\n".join(shown)
     signatures = propose(evidence, knowledge)
-    message = _message(signatures, evidence.split("\n")[_most_telling(lines)])
-    finding = diagnosis.job.finding if diagnosis.job else None
-    found = _Found(
-        evidence=evidence,
-        signatures=signatures,
-        versions=facts.versions,
-        setting=neutral(_setting(facts), hosts),
-        finding=f"{finding[0].upper()}{finding[1:]}." if finding else "",
-        several_hosts=len(hosts) > 1,
-    )
+    message = _message(signatures, shown[_most_telling(lines)] if shown else "")
     answers = Answers(
         title=title or f"{message}, because {MARK} the cause", systems=_systems(facts, evidence)
     )
+    found = _Found(evidence, signatures, facts.versions, setting, finding, len(hosts) > 1)
     return _record(_free_id(title or message, knowledge), answers, found)
 
 
@@ -162,6 +157,12 @@ def _chosen(diagnosis: Diagnosis) -> list[EvidenceLine]:
     return _in_order(lines)[-_TAIL:]
 
 
+def _finding(diagnosis: Diagnosis) -> str:
+    """What happened in a job, as a sentence."""
+    finding = diagnosis.job.finding if diagnosis.job else None
+    return f"{finding[0].upper()}{finding[1:]}." if finding else ""
+
+
 def _in_order(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:
     return sorted(lines, key=lambda line: (line.file or "", line.number))
 
@@ -181,7 +182,7 @@ def _hosts(diagnosis: Diagnosis) -> frozenset[str]:
 def _message(signatures: Sequence[Signature], line: str) -> str:
     """What is seen: what the log alone says, else its most telling line without who says it."""
     literal = next(literal_parts([line]), split_prefix(line).text)
-    text = signatures[0].pattern if signatures else literal
+    text = signatures[0].pattern if signatures else literal or "A job fails"
     return " ".join(text[:_LONGEST_TITLE].split())
 
 

@@ -93,7 +93,7 @@ def test_secrets_hosts_addresses_and_people_stay_here(kb: Run, tmp_path: Path) -
     )
     assert "pytorch: 2.4.1" in text
     assert "`NCCL_DEBUG=INFO`" in text
-    assert "quuxstore.FrobnicatorError: lease of shard\n  strength: strong" in text
+    assert "'quuxstore.FrobnicatorError: lease of shard'\n  strength: strong" in text
 
 
 def test_nothing_is_overwritten(kb: Run, tmp_path: Path) -> None:
