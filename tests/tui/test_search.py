@@ -122,7 +122,7 @@ async def test_typing_while_the_index_loads_loses_nothing(start: Start) -> None:
         await press(pilot, *"Watchdog caught", "ctrl+j")
         assert pilot.app.query_one(PasteBox).text == "Watchdog caught"
         await answered(pilot)
-        assert "watchdog-uneven-batches" in shown(pilot)
+        assert "The NCCL watchdog fires" in shown(pilot)
 
 
 @pytest.mark.parametrize(
