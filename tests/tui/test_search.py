@@ -217,3 +217,19 @@ async def test_one_line_is_one_line(start: Start) -> None:
     async with start() as pilot:
         await paste(pilot, WATCHDOG)
         await until_shown(pilot, " 1 line ─")
+
+
+async def test_after_a_wrong_path_the_screen_says_again_what_it_shows(
+    start: Start, tmp_path: Path
+) -> None:
+    wrong = Subject(paths=(tmp_path / "gone.log",), name="gone.log")
+    async with start() as pilot:
+        main, box = app_of(pilot).main, pilot.app.query_one(PasteBox)
+        main.ask(wrong)
+        await until(pilot, lambda: "gone.log" in told(pilot))
+        assert box.placeholder == ""
+        await paste(pilot, SHM)
+        main.ask(wrong)
+        await until(pilot, lambda: told(pilot).count("gone.log") == 2)
+        assert box.text == SHM
+        assert "4 records, offline" in shown(pilot)
