@@ -88,15 +88,14 @@ class KbApp(App[int], inherit_bindings=False):
         try:
             self._incidents = await self.engine.open(self._report, self._notice)
         except (KbError, SearchIndexError) as error:
-            self.main.say("no index")
             self.tell(str(error), severity="error")
-            return
         self.say_ready()
 
     def say_ready(self, elapsed_ms: float | None = None) -> None:
         """Say how much is known, and how long an answer took."""
         took = "" if elapsed_ms is None else f"{_duration(elapsed_ms)}, "
-        self.main.say(f"{took}{self._incidents} records, offline")
+        known = f"{self._incidents} records, offline" if self._incidents else "no index"
+        self.main.say(f"{took}{known}")
 
     def tell(
         self,

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from kb.handoff import HandOff
-
     from kb.conversation import Conversation
     from kb.diagnosis import Diagnosis, Match
+    from kb.handoff import HandOff
     from tui.subject import Subject
 
 

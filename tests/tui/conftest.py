@@ -33,11 +33,12 @@ WATCHDOG = (
     " WorkNCCL(SeqNum=1893, OpType=_ALLGATHER_BASE, Timeout(ms)=600000) ran for 600013 milliseconds"
 )
 """Fits two of the records, so that a question is asked."""
-UNKNOWN = "Traceback (most recent call last):\nRuntimeError: the flux capacitor of pump 7 is out of plutonium"
-HEALTHY = "epoch 1 loss 2.3\nepoch 2 loss 2.1\ntraining finished"
-FOLLOW_ON = (
-    "node-b:77:91 [0] NCCL WARN socketProgress: Connection closed by remote peer node-a<43210>"
+UNKNOWN = (
+    "Traceback (most recent call last):\n"
+    "RuntimeError: the flux capacitor of pump 7 is out of plutonium"
 )
+HEALTHY = "epoch 1 loss 2.3\nepoch 2 loss 2.1\ntraining finished"
+FOLLOW_ON = "node-b:77:91 [0] NCCL WARN socketProgress: Connection closed by remote peer node-a"
 
 
 @pytest.fixture(scope="session")

@@ -122,7 +122,7 @@ async def test_typing_while_the_index_loads_loses_nothing(start: Start) -> None:
         await press(pilot, *"Watchdog caught", "ctrl+j")
         assert pilot.app.query_one(PasteBox).text == "Watchdog caught"
         await answered(pilot)
-        assert "watchdog-uneven-batches" in shown(pilot)
+        assert "The NCCL watchdog fires" in shown(pilot)
 
 
 @pytest.mark.parametrize(
@@ -217,3 +217,19 @@ async def test_one_line_is_one_line(start: Start) -> None:
     async with start() as pilot:
         await paste(pilot, WATCHDOG)
         await until_shown(pilot, " 1 line ─")
+
+
+async def test_after_a_wrong_path_the_screen_says_again_what_it_shows(
+    start: Start, tmp_path: Path
+) -> None:
+    wrong = Subject(paths=(tmp_path / "gone.log",), name="gone.log")
+    async with start() as pilot:
+        main, box = app_of(pilot).main, pilot.app.query_one(PasteBox)
+        main.ask(wrong)
+        await until(pilot, lambda: "gone.log" in told(pilot))
+        assert box.placeholder == ""
+        await paste(pilot, SHM)
+        main.ask(wrong)
+        await until(pilot, lambda: told(pilot).count("gone.log") == 2)
+        assert box.text == SHM
+        assert "4 records, offline" in shown(pilot)

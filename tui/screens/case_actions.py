@@ -53,7 +53,12 @@ class CaseActions(Screen[None]):
     def _step_evidence(self, by: int) -> None:
         if self.query_one(LogPane).step(by) is None:
             self.app.tell("No line of the log speaks for this.")
-        elif self.has_class("-narrow"):
+        else:
+            self._bring_log()
+
+    def _bring_log(self) -> None:
+        """Where there is no room beside the answer, the log takes its place."""
+        if self.has_class("-narrow"):
             self.add_class("-log")
 
     def action_next_step(self) -> None:
@@ -140,6 +145,7 @@ class CaseActions(Screen[None]):
         picked = await self.app.push_screen_wait(RanksScreen(job))
         if picked:
             self.query_one(LogPane).go_to(*picked)
+            self._bring_log()
 
     def action_log(self) -> None:
         """Give the log the whole screen, or take it back."""

@@ -112,23 +112,28 @@ class MainScreen(CaseActions):
         """Diagnose a subject and show the answer; a newer one replaces it."""
         from kb.conversation import begin
 
-        box = self.query_one(PasteBox)
-        if subject.text != box.text:
-            box.show_asked(subject.text)
-        box.placeholder = subject.name
+        self._name(subject)
         self.say(f"reading {subject.title}")
         try:
             diagnosis = await self.app.engine.diagnose(subject)
         except SupersededError:
             return
         except (KbError, SearchIndexError) as error:
-            self.say("")
+            self._name(self.case.subject if self.case else Subject(text=subject.text))
+            self.app.say_ready()
             self.app.tell(str(error), severity="error")
             return
         self.app.remember(subject, diagnosis)
         await self._show(Case(subject, begin(diagnosis)))
         for notice in diagnosis.notices:
             self.app.tell(notice, severity="warning")
+
+    def _name(self, subject: Subject) -> None:
+        """Say in the box what the answer is about."""
+        box = self.query_one(PasteBox)
+        if subject.text != box.text:
+            box.show_asked(subject.text)
+        box.placeholder = subject.name
 
     async def _show(self, case: Case) -> None:
         """Show a new case."""
