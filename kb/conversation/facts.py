@@ -57,7 +57,7 @@ _ALSO = re.compile(
 _NEGATED = re.compile(
     r"(?:there (?:is|are|was|were) |it is |it's |(?:i|we) (?:do|am|are|have|see) )?"
     r"(?:not?|n't|never|without|isn't|aren't|don't|doesn't)\b(?P<what>.+)"
-    r"|(?:并)?(?:没有|没|不在|不是|无|不用|没用|没看到)(?P<zh>.+)",
+    r"|(?:我们|这边|这里|也|并|都|还){0,3}(?:没有用|没有|没用|没看到|没|不在|不是|不用|无)(?P<zh>.+)",
     re.IGNORECASE,
 )
 _TROUBLE = re.compile(
