@@ -14,6 +14,7 @@ from rich.text import Text
 
 from kb.diagnosis import Diagnosis, Match, Note, Verdict, Why
 from kb.incident import Kind
+from kb.nearest import Near
 from kb.views.job import render_job
 from kb.views.prose import bar, heading, indented, link, percent, prose, steps
 
@@ -43,6 +44,9 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield from _best(diagnosis.matches[0], Text(f"{word}  ", style))
     else:
         yield Text.assemble((f"{word}  ", style), _nothing(diagnosis))
+    if diagnosis.nearest:
+        yield heading("The nearest, and why not")
+        yield from map(_near, diagnosis.nearest)
     if question := diagnosis.question:
         yield heading("To be surer")
         yield indented(prose(question.text))
@@ -104,6 +108,11 @@ def _quote(why: Why) -> RenderableType:
         indented(Text(f"{where}{times}  (by {why.by})", "dim")),
         Padding(Text(quoted, overflow="fold"), (0, 0, 0, 4)),
     )
+
+
+def _near(near: Near) -> RenderableType:
+    named = Text.assemble((near.incident.id, "cyan"), "\n", near.incident.title)
+    return indented(Text.assemble(named, "\n", (near.why_not, "dim")))
 
 
 def _others(matches: tuple[Match, ...]) -> RenderableType:
