@@ -19,10 +19,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
 from kb.confidence import AGAINST, Model, Signs, confidences, features
-from kb.diagnosis import find, is_calm
 from kb.evaluate import Case, read_cases
 from kb.evaluate.cases import AMBIGUOUS
 from kb.evidence import collect
+from kb.found import find, is_calm
 from kb.incident import Kind
 from kb.knowledge import Knowledge
 from kb.log import Log

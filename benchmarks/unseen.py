@@ -16,10 +16,10 @@ import numpy as np
 from benchmarks.train_encoder import is_part
 from index.encoder import load_encoder
 from index.export import find_source
-from kb.diagnosis import to_query
 from kb.documents import to_document
 from kb.evaluate import read_cases
 from kb.evidence import collect
+from kb.found import to_query
 from kb.incident import Kind
 from kb.knowledge import Knowledge
 from kb.library import Library

@@ -13,9 +13,10 @@ from typing import Any, Protocol
 import msgspec
 
 from kb.confidence import ANSWER_AT
-from kb.diagnosis import Diagnosis, Match, Verdict, Why
+from kb.diagnosis import Diagnosis, Match, Verdict
 from kb.evidence import EvidenceLine, Facts
 from kb.evidence.markers import Grade
+from kb.found import Why
 from kb.incident import Step
 from kb.job import Job, Saying
 from kb.log.clean import printable

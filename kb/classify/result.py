@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from kb.diagnosis import By, Diagnosis, Verdict, Why
+from kb.diagnosis import Diagnosis, Verdict
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
+from kb.found import By, Why
 from kb.log.clean import written
 from kb.log.prefixes import split_prefix
 

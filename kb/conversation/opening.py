@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from kb.conversation.speech import cite, percent, place, quote, quoted, tool_turn
 from kb.conversation.state import Turn
-from kb.diagnosis import By, Diagnosis, Verdict
+from kb.diagnosis import Diagnosis, Verdict
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
+from kb.found import By
 from kb.incident import Kind
 from kb.job import Saying
 

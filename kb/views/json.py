@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from kb.diagnosis import Diagnosis, Match, Note, Why
+from kb.diagnosis import Diagnosis, Match, Note
+from kb.found import Why
 from kb.incident import Step
 from kb.job import Job
 

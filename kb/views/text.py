@@ -12,7 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kb.diagnosis import Diagnosis, Match, Note, Verdict, Why
+from kb.diagnosis import Diagnosis, Match, Note, Verdict
+from kb.found import Why
 from kb.incident import Kind
 from kb.nearest import Near
 from kb.views.job import render_job

@@ -243,7 +243,9 @@ def test_next_is_the_first_step_that_was_not_taken(knowledge: Knowledge) -> None
         assert "Step 2 of the fix" in said(talk(done, knowledge, "下一步"))
 
 
-@pytest.mark.parametrize("text", ["not in docker", "there is no container", "没有用容器", "我们也没有用容器"])
+@pytest.mark.parametrize(
+    "text", ["not in docker", "there is no container", "没有用容器", "我们也没有用容器"]
+)
 def test_what_is_absent_speaks_against_the_records_that_need_it(
     knowledge: Knowledge, text: str
 ) -> None:

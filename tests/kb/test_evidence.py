@@ -6,9 +6,9 @@ import pytest
 
 from index.documents import Pattern
 from index.signatures import Scanner
-from kb.diagnosis import is_calm
 from kb.evidence import Evidence, collect, fact_words, find_facts
 from kb.evidence.markers import MARKER_PATTERNS, Grade
+from kb.found import is_calm
 from kb.log import Log, Source
 
 MARKERS = Scanner(MARKER_PATTERNS, first_only=False)

@@ -16,7 +16,8 @@ from tui.prose import heading, inline
 from tui.widgets.match_list import bar
 
 if TYPE_CHECKING:
-    from kb.diagnosis import Match, Why
+    from kb.diagnosis import Match
+    from kb.found import Why
     from kb.incident import Incident, Step
 
 _BAR_CELLS = 20
