@@ -112,7 +112,7 @@ class MainScreen(CaseActions):
         """Diagnose a subject and show the answer; a newer one replaces it."""
         from kb.conversation import begin
 
-        self._name(subject)
+        self._entitle(subject)
         self.say(f"reading {subject.title}")
         try:
             diagnosis = await self.app.engine.diagnose(subject)
@@ -128,7 +128,7 @@ class MainScreen(CaseActions):
         for notice in diagnosis.notices:
             self.app.tell(notice, severity="warning")
 
-    def _name(self, subject: Subject) -> None:
+    def _entitle(self, subject: Subject) -> None:
         """Say in the box what the answer is about."""
         box = self.query_one(PasteBox)
         if subject.text != box.text:
