@@ -119,7 +119,7 @@ class MainScreen(CaseActions):
         except SupersededError:
             return
         except (KbError, SearchIndexError) as error:
-            self._name(self.case.subject if self.case else Subject(text=subject.text))
+            self._entitle(self.case.subject if self.case else Subject(text=subject.text))
             self.app.say_ready()
             self.app.tell(str(error), severity="error")
             return
