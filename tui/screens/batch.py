@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import redirect_stderr
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TypeVar
 
@@ -78,6 +81,7 @@ class BatchScreen(Screen[Path | None]):
     @work(thread=True, exclusive=True)
     def _classify(self) -> None:
         worker = get_current_worker()
+        _prepare_for_processes()
         try:
             units = find_units([str(self._directory)], Unit.FILE)
             outcomes = classify_here(units, self._settings, os.cpu_count() or 1)
@@ -121,6 +125,12 @@ class BatchScreen(Screen[Path | None]):
         if table.row_count:
             key = table.coordinate_to_cell_key(table.cursor_coordinate).row_key
             self.dismiss(Path(key.value or ""))
+
+
+def _prepare_for_processes() -> None:
+    """Start what Python needs for them with the real error stream: that of the app is no file."""
+    with redirect_stderr(sys.__stderr__):
+        resource_tracker.ensure_running()
 
 
 def _cells(outcome: Outcome, directory: Path) -> tuple[str, ...]:

@@ -1,0 +1,101 @@
+"""A directory is classified: progress, a table to sort, a log to open.
+
+The processes that classify know nothing of the four records, so these are the shipped ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input
+
+from tests.tui.conftest import (
+    HEALTHY,
+    SHM,
+    UNKNOWN,
+    WATCHDOG,
+    Start,
+    answered,
+    app_of,
+    paste,
+    press,
+    shown,
+    until,
+    until_shown,
+)
+from tui.screens.batch import BatchScreen
+from tui.widgets.paste_box import PasteBox
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    for name, text in (("c", SHM), ("a", UNKNOWN), ("b", HEALTHY), ("d", WATCHDOG)):
+        (directory / f"{name}.log").write_text(text)
+    return directory
+
+
+async def classified(pilot: Pilot[int], directory: Path) -> None:
+    await press(pilot, "escape", "b")
+    pilot.app.screen.query_one("#path", Input).value = str(directory)
+    await press(pilot, "enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, BatchScreen))
+
+
+def column(pilot: Pilot[int], name: str) -> list[str]:
+    return [cell.plain for cell in pilot.app.screen.query_one(DataTable).get_column(name)]
+
+
+async def test_a_directory_is_classified_sorted_and_one_log_opened(
+    start_shipped: Start, logs: Path
+) -> None:
+    async with start_shipped() as pilot:
+        await classified(pilot, logs)
+        await until_shown(pilot, "4 of 4 logs")
+        assert "100%" in shown(pilot)
+        assert "1 healthy" in shown(pilot)
+        assert "nccl-shm-too-small-container" in shown(pilot)
+        assert "flux capacitor" in shown(pilot)
+        await press(pilot, "s")
+        assert "sorted by verdict" in shown(pilot)
+        verdicts = column(pilot, "verdict")
+        assert verdicts == sorted(verdicts)
+        await press(pilot, "s", "s")
+        assert "sorted by sure" in shown(pilot)
+        assert column(pilot, "log")[0] == "c.log"
+        await press(pilot, "enter")
+        await answered(pilot)
+        assert str(logs / "c.log") in pilot.app.query_one(PasteBox).placeholder
+        assert "nccl-shm-too-small-container" in shown(pilot)
+
+
+async def test_a_directory_without_logs_says_so(start_shipped: Start, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    async with start_shipped() as pilot:
+        await classified(pilot, tmp_path / "empty")
+        await until(pilot, lambda: "Looking for" not in shown(pilot))
+        assert "0 of 0 logs" in shown(pilot) or "no" in shown(pilot).splitlines()[0]
+        await press(pilot, "enter", "s", "escape")
+        assert pilot.app.screen is app_of(pilot).main
+
+
+async def test_leaving_a_batch_stops_it(start_shipped: Start, logs: Path) -> None:
+    async with start_shipped() as pilot:
+        await classified(pilot, logs)
+        await press(pilot, "escape")
+        assert pilot.app.screen is app_of(pilot).main
+        await paste(pilot, SHM)
+        assert "nccl-shm-too-small-container" in shown(pilot)
+
+
+async def test_a_directory_that_is_opened_is_one_question(start: Start, logs: Path) -> None:
+    async with start() as pilot:
+        await press(pilot, "escape", "o")
+        pilot.app.screen.query_one("#path", Input).value = str(logs)
+        await press(pilot, "enter")
+        await answered(pilot)
+        assert pilot.app.query_one(PasteBox).placeholder == str(logs)
+        assert "First to fail" in shown(pilot)
