@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from textual import work
 from textual.app import App, SystemCommand
+from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
 
@@ -18,6 +19,7 @@ from tui.engine import Engine
 from tui.screens.main import MainScreen
 from tui.subject import Subject
 from tui.themes import THEMES
+from tui.visible import NothingObeyed
 
 if TYPE_CHECKING:
     from kb.diagnosis import Diagnosis
@@ -57,6 +59,7 @@ class KbApp(App[int], inherit_bindings=False):
         self.engine = Engine(settings)
         self._subject = subject
         self._incidents = 0
+        self._nothing_obeyed = NothingObeyed()
         for theme in THEMES:
             self.register_theme(theme)
         if settings.theme not in self.available_themes:
@@ -148,6 +151,10 @@ class KbApp(App[int], inherit_bindings=False):
         from kb.history import History
 
         return History(self.settings, self._notice)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What is done to every line on its way to the terminal."""
+        return (*super().get_line_filters(), self._nothing_obeyed)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The actions that are at hand, by name."""

@@ -46,8 +46,10 @@ class Subject(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """One line that tells it from others."""
+        from kb.log.clean import written  # imports NumPy too
+
         first = next((line for line in self.text.splitlines() if line.strip()), "")
-        return self.name or first.strip()[:_TITLE_WIDTH]
+        return written(self.name) or first.strip()[:_TITLE_WIDTH]
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -73,7 +75,10 @@ class Subject(msgspec.Struct, frozen=True):
 
     def kept_paths(self) -> tuple[str, ...]:
         """The files that can be opened again."""
-        return () if self.spooled else tuple(str(path.absolute()) for path in self.paths)
+        from kb.log.clean import written
+
+        paths = (written(str(path.absolute())) for path in self.paths)
+        return () if self.spooled else tuple(paths)
 
 
 def is_large(text: str) -> bool:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
 _TAB = 4
 _CONTROLS = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
@@ -11,6 +15,23 @@ _CONTROLS = re.compile(
 
 WRITTEN_OUT = re.compile(r"\^\[\[[0-?]*[ -/]*[@-~]|\^[@-_?]|<U\+[0-9A-F]{4}>|\\x[0-9a-f]{2}")
 """What `visible` wrote for control characters, with the colour or movement that one begins."""
+
+_OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\ud800-\udfff]"
+)
+
+
+class NothingObeyed(LineFilter):
+    """The last thing before the terminal: what would move a cursor or turn the text around is
+    left out, wherever it came from, and what cannot be encoded is a question mark."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002
+        return [
+            segment
+            if segment.control or not _OBEYED.search(segment.text)
+            else Segment(_OBEYED.sub(_left, segment.text), segment.style)
+            for segment in segments
+        ]
 
 
 def visible(text: str) -> str:
@@ -24,3 +45,7 @@ def visible(text: str) -> str:
 def _written_out(control: re.Match[str]) -> str:
     code = ord(control[0])
     return f"^{chr(code ^ 0x40)}" if code < 0x80 else f"<U+{code:04X}>"
+
+
+def _left(character: re.Match[str]) -> str:
+    return "?" if "\ud800" <= character[0] <= "\udfff" else ""

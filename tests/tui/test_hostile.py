@@ -1,0 +1,148 @@
+"""What a log, a name or a path holds is shown and never obeyed, and does not freeze the screen."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from tests.tui.conftest import (
+    SHM,
+    Start,
+    answered,
+    app_of,
+    paste,
+    press,
+    shown,
+    told,
+    until,
+    until_shown,
+)
+from tui.screens.history import HistoryScreen
+from tui.subject import Subject
+from tui.widgets.paste_box import PasteBox
+
+TITLE = "\x1b]0;owned\x07"
+CLIPBOARD = "\x1b]52;c;b3duZWQ=\x07"
+COLOURS = "\x1b[31mred\x1b[0m"
+BIDI = "abc\u202edef\u2066ghi"
+HOSTILE = (
+    f"[bold red]{TITLE}{CLIPBOARD}{COLOURS} {BIDI} [/nothing] [@click=app.quit]quit[/] $primary\n"
+    "Fehler: 显存不足 内存 🔥👩‍🔬 Ошибка\n"
+    f"{SHM}\n"
+)
+
+
+def assert_harmless(text: str) -> None:
+    """Nothing in it would move a cursor, set a title, or turn the direction of text."""
+    controls = [c for c in text if (ord(c) < 32 and c != "\n") or "\x7f" <= c <= "\x9f"]
+    assert not controls
+    assert not set(text) & set("\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u200b\u200f")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 34)])
+async def test_hostile_text_in_the_box(start: Start, size: tuple[int, int]) -> None:
+    async with start(size=size) as pilot:
+        await paste(pilot, HOSTILE)
+        for keys in (["p"], ["escape", "l"], ["escape", "t"]):
+            await press(pilot, *keys)
+            assert_harmless(shown(pilot))
+            assert all(cell_len(row) <= size[0] for row in shown(pilot).splitlines())
+        assert "[bold red]" in pilot.app.query_one(PasteBox).text
+        await press(pilot, "escape", "l")
+        assert "[bold red]" in shown(pilot)
+        assert "显存不足" in shown(pilot)
+        assert pilot.app.return_code is None
+
+
+async def test_hostile_text_in_a_file_and_its_name(start: Start, tmp_path: Path) -> None:
+    directory = tmp_path / f"[red]{BIDI}"
+    directory.mkdir()
+    for rank in range(2):
+        path = directory / f"rank{rank}[bold]{TITLE}火.log"
+        path.write_text(HOSTILE.replace("[3]", f"[{rank}]"))
+    async with start(subject=Subject(paths=(directory,), name=str(directory))) as pilot:
+        await answered(pilot)
+        assert_harmless(shown(pilot))
+        await press(pilot, "e")
+        assert_harmless(shown(pilot))
+        assert "[bold]" in shown(pilot)
+        await press(pilot, "r")
+        await pilot.pause()
+        assert_harmless(shown(pilot))
+
+
+async def test_a_name_that_is_not_utf_8(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"train-\xff\xe9.log")
+    path.write_text(SHM)
+    async with start(subject=Subject(paths=(path,), name=str(path))) as pilot:
+        await answered(pilot)
+        shown(pilot).encode("utf-8")
+        await press(pilot, "x", "enter")
+        await until(pilot, lambda: "Written" in told(pilot))
+        await press(pilot, "h")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HistoryScreen))
+        shown(pilot).encode("utf-8")
+    (note,) = tmp_path.glob("incident-*.md")
+    assert "train-��.log" in note.read_text()
+
+
+async def test_hostile_name_of_a_file_that_is_not_there(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / f"[bold]{TITLE}{BIDI}.log"
+    async with start() as pilot:
+        app_of(pilot).main.ask(Subject(paths=(path,), name=str(path)))
+        await until(pilot, lambda: "no such file" in told(pilot).lower())
+        assert_harmless(told(pilot))
+        assert_harmless(shown(pilot))
+        assert "[bold]" in told(pilot)
+
+
+async def test_hostile_text_in_the_conversation_and_the_history(start: Start) -> None:
+    hostile = "[bold]we run[/] [/x] [@click=app.quit]gloo[/]"
+    async with start() as pilot:
+        await paste(pilot, f"RuntimeError: {hostile}\n{HOSTILE}")
+        await press(pilot, "t", *hostile, "enter")
+        await until_shown(pilot, f"› {hostile}")
+        await press(pilot, "escape", "h")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HistoryScreen))
+        assert_harmless(shown(pilot))
+
+
+async def test_a_note_of_a_hostile_log_is_harmless(start: Start, tmp_path: Path) -> None:
+    async with start() as pilot:
+        await paste(pilot, HOSTILE)
+        await press(pilot, "x", "enter")
+        await until(pilot, lambda: "Written" in told(pilot))
+    (note,) = tmp_path.glob("incident-*.md")
+    assert_harmless(note.read_text())
+
+
+async def test_a_line_of_30_mb_is_shown(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "one.log"
+    path.write_text("x" * 30_000_000 + f"\n{SHM}")
+    async with start(subject=Subject(paths=(path,), name="one.log")) as pilot:
+        await answered(pilot)
+        assert "shm-too-small" in shown(pilot)
+        await until_shown(pilot, "5 lines")
+        await press(pilot, "l", "G")
+        await until_shown(pilot, "5 node-a")
+        await press(pilot, "g")
+        await until_shown(pilot, "1 xxxxxxxx")
+
+
+async def test_a_line_of_30_mb_can_be_pasted(start: Start) -> None:
+    async with start() as pilot:
+        await paste(pilot, "x" * 30_000_000 + f"\n{SHM}")
+        assert "pasted log" in shown(pilot)
+        assert "shm-too-small" in shown(pilot)
+
+
+async def test_wide_characters_keep_the_frame(start: Start) -> None:
+    async with start(size=(80, 24)) as pilot:
+        await paste(pilot, f"显存不足 内存溢出 火\n{SHM}")
+        await press(pilot, "l")
+        rows = [row for row in shown(pilot).splitlines() if row.startswith("│")]
+        assert rows
+        assert {cell_len(row) for row in rows} == {80}
