@@ -104,6 +104,7 @@ _FOREIGN_MEANING = 0.30
 _FOREIGN_COVERAGE = 0.15
 _FEW_WORDS = 4.0
 _HIGHEST_SCORE = 20.0
+_SUREST = 0.99
 
 
 @cache
@@ -168,6 +169,11 @@ def _odds(signs: Signs, model: Model) -> float:
         return 0.0
     score = model.bias + sum(w * v for w, v in zip(weights(model), values, strict=True))
     return math.exp(min(score, _HIGHEST_SCORE))
+
+
+def percent(confidence: float) -> str:
+    """A confidence as people read it; none is a certainty."""
+    return f"{min(confidence, _SUREST):.0%}"
 
 
 def weights(model: Model) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from kb.confidence import ANSWER_AT
+from kb.confidence import ANSWER_AT, percent
 from kb.diagnosis import Diagnosis, Match, Verdict
 from kb.evidence import EvidenceLine, Facts
 from kb.evidence.markers import Grade
@@ -194,12 +194,12 @@ def _parts(handoff: HandOff) -> Iterator[str]:
 def _answer(diagnosis: Diagnosis) -> Iterator[str]:
     yield f"Verdict: **{diagnosis.verdict}**"
     for match in diagnosis.matches[:1]:
-        yield f"**{match.confidence:.0%}** {_named(match)}"
+        yield f"**{percent(match.confidence)}** {_named(match)}"
         if match.incident.header.caution:
             yield f"Caution: {match.incident.header.caution}"
     if others := diagnosis.matches[1:]:
         yield "Also possible:"
-        yield "\n".join(f"- {match.confidence:.0%} {_named(match)}" for match in others)
+        yield "\n".join(f"- {percent(match.confidence)} {_named(match)}" for match in others)
     if diagnosis.notes:
         yield "Also in the log:"
         yield "\n".join(

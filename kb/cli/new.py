@@ -98,6 +98,7 @@ def _log_of_cluster(identifier: str, results: Path) -> Log:
 
 
 def _from_log(log: Log, settings: Settings) -> Incident:
+    from kb.confidence import percent
     from kb.contribute.draft import draft_record
     from kb.diagnosis import Verdict, diagnose
 
@@ -110,7 +111,7 @@ def _from_log(log: Log, settings: Settings) -> Incident:
         if diagnosis.verdict is Verdict.MATCH:
             best = diagnosis.matches[0]
             say(
-                f"This log matches `{best.incident.id}` ({best.confidence:.0%}):"
+                f"This log matches `{best.incident.id}` ({percent(best.confidence)}):"
                 " read it with kb show before you write another record."
             )
         if diagnosis.verdict is Verdict.HEALTHY:

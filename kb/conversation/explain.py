@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from kb.confidence import percent
 from kb.conversation.commands import Command, Request
 from kb.conversation.naming import named
-from kb.conversation.speech import cite, flowing, numbered_step, percent, quote, quoted, tool_turn
+from kb.conversation.speech import cite, flowing, numbered_step, quote, quoted, tool_turn
 from kb.conversation.state import Conversation, Turn
 from kb.diagnosis import Match
 from kb.evidence import EvidenceLine

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kb.conversation.speech import cite, percent, place, quote, quoted, tool_turn
+from kb.confidence import percent
+from kb.conversation.speech import cite, place, quote, quoted, tool_turn
 from kb.conversation.state import Turn
 from kb.diagnosis import Diagnosis, Verdict
 from kb.evidence import EvidenceLine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from kb.confidence import percent
 from kb.conversation.state import Speaker, Turn
 from kb.diagnosis import Match
 from kb.evidence import EvidenceLine
@@ -44,11 +45,6 @@ def quoted(line: EvidenceLine) -> str:
 def cite(incident: Incident) -> str:
     """A record by its title and id."""
     return f"{incident.title} [{incident.id}]"
-
-
-def percent(share: float) -> str:
-    """A confidence as people read it."""
-    return f"{share:.0%}".replace("%", " %")
 
 
 def flowing(markdown: str) -> str:

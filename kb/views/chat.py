@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from kb.confidence import percent
 from kb.conversation import Conversation, Speaker
 from kb.diagnosis import Match, Question
 from kb.views.prose import bar, command_line, indented, prose
@@ -45,7 +46,7 @@ def _speech(text: str) -> Iterator[RenderableType]:
 
 def _line(position: int, match: Match) -> RenderableType:
     return Text.assemble(
-        f"{position:>3}. {match.confidence:>4.0%} ",
+        f"{position:>3}. {percent(match.confidence):>4} ",
         bar(match.confidence, _BAR_CELLS),
         "  ",
         (match.incident.id, "cyan"),

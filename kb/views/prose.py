@@ -13,15 +13,9 @@ from rich.text import Text
 from kb.incident import Step
 
 _INDENT = 2
-_SUREST = 0.99
 _FULL, _EMPTY = "█", "░"
 _CODE = re.compile(r"`([^`\n]+)`")
 _JOINED = re.compile(r"(?<!\n)\n(?!\n|\s*[-*\d])")
-
-
-def percent(confidence: float) -> str:
-    """A confidence as people read it; none is a certainty."""
-    return f"{min(confidence, _SUREST):.0%}"
 
 
 def bar(share: float, cells: int) -> Text:

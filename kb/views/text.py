@@ -12,12 +12,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from kb.confidence import percent
 from kb.diagnosis import Diagnosis, Match, Note, Verdict
 from kb.found import Why
 from kb.incident import Kind
 from kb.nearest import Near
 from kb.views.job import render_job
-from kb.views.prose import bar, heading, indented, link, percent, prose, steps
+from kb.views.prose import bar, heading, indented, link, prose, steps
 
 _BAR_CELLS = 20
 _SMALL_BAR_CELLS = 6

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
+from kb.confidence import percent
 from kb.diagnosis import Verdict, diagnose
 from kb.errors import OutputError
 from kb.files import write_new
@@ -41,7 +42,7 @@ def test_page_tells_what_is_known_done_and_said(note: HandOff) -> None:
     first, second = best.incident.body.fix[:2]
     line = best.why[0].line
     assert "2026-11-21 03:10 UTC" in page
-    assert f"**{best.confidence:.0%}** `{best.incident.id}`" in page
+    assert f"**{percent(best.confidence)}** `{best.incident.id}`" in page
     assert f"{line.file}:{line.number}: {line.text}" in page
     assert f"Caution: {best.incident.header.caution}" in page
     assert f"- [x] {first.text}" in page

@@ -24,6 +24,7 @@ from textual.worker import get_current_worker
 
 from index.errors import SearchIndexError
 from kb.classify import Outcome, Result, Unit, classify_here, find_units
+from kb.confidence import percent
 from kb.errors import KbError
 from kb.settings import Settings
 from tui.actions import Place, bindings
@@ -137,7 +138,7 @@ def _cells(outcome: Outcome, directory: Path) -> tuple[str, ...]:
     name = os.path.relpath(outcome.path, directory)
     if not isinstance(outcome, Result):
         return (name, "unreadable", "", "", outcome.reason)
-    sure = "" if outcome.confidence is None else f"{outcome.confidence:>4.0%}"
+    sure = "" if outcome.confidence is None else f"{percent(outcome.confidence):>4}"
     text = outcome.place.text if outcome.place else ""
     return (name, outcome.verdict.value, outcome.incident or "", sure, text)
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Markdown, Static
 
-from kb.views.prose import percent
+from kb.confidence import percent
 from tui.prose import heading, inline
 from tui.widgets.match_list import bar
 
@@ -57,7 +57,8 @@ class Detail(VerticalScroll):
         if rows:
             self.step = max(0, min(place, len(rows) - 1))
             self._mark_current()
-            rows[self.step].scroll_visible(animate=False)
+            first = self.query_one("#fix-heading") if self.step == 0 else rows[self.step]
+            first.scroll_visible(animate=False)
 
     def tick(self, done: Collection[int]) -> None:
         """Show which steps are done."""
