@@ -16,6 +16,7 @@ from index.errors import SearchIndexError
 from kb.errors import KbError, SettingsError
 from tui.actions import ACTIONS, Place, bindings, keymap
 from tui.engine import Engine
+from tui.keys import know_alt_enter
 from tui.screens.main import MainScreen
 from tui.subject import Subject
 from tui.themes import THEMES
@@ -55,6 +56,7 @@ class KbApp(App[int], inherit_bindings=False):
 
     def __init__(self, settings: Settings, subject: Subject) -> None:
         super().__init__()
+        know_alt_enter()
         self.settings = settings
         self.engine = Engine(settings)
         self._subject = subject
