@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from textual import events, on, work
@@ -45,6 +46,7 @@ class MainScreen(CaseActions):
     def __init__(self, subject: Subject) -> None:
         super().__init__()
         self.case: Case | None = None
+        self._talking = asyncio.Lock()
         self._first = subject
 
     def compose(self) -> ComposeResult:
@@ -147,7 +149,8 @@ class MainScreen(CaseActions):
         await self.query_one(Talk).clear()
         self.app.say_ready(case.diagnosis.elapsed_ms)
         await self._show_matches(case)
-        self.query_one(MatchList if case.conversation.matches else Detail).focus()
+        if not self.is_draft:  # whoever types on is not interrupted
+            self.query_one(MatchList if case.conversation.matches else Detail).focus()
 
     async def _show_matches(self, case: Case) -> None:
         conversation = case.conversation
@@ -167,12 +170,16 @@ class MainScreen(CaseActions):
             await self.query_one(Detail).show(match, self.case.done_of(match.incident.id))
 
     @on(Talk.Said)
-    @work(exclusive=True, group="talk")
+    @work(group="talk")
     async def _said(self, event: Talk.Said) -> None:
-        if self.case:
-            conversation = await self.app.engine.reply(self.case.conversation, event.text)
-            self.case = self.case.said(conversation)
-            await self._show_matches(self.case)
+        async with self._talking:  # each turn follows from the one before
+            case = self.case
+            if case is None:
+                return
+            conversation = await self.app.engine.reply(case.conversation, event.text)
+            if self.case and self.case.subject is case.subject:
+                self.case = self.case.said(conversation)
+                await self._show_matches(self.case)
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
         """Say what can be done here."""

@@ -1,0 +1,48 @@
+"""Nothing is lost when the user is faster than the answers."""
+
+from __future__ import annotations
+
+from textual import events
+
+from tests.tui.conftest import SHM, WATCHDOG, Start, app_of, paste, settle, until, until_shown
+from tui.widgets.paste_box import PasteBox
+from tui.widgets.talk import Talk
+
+
+async def test_two_things_said_at_once_are_both_heard(start: Start) -> None:
+    async with start() as pilot:
+        await paste(pilot, WATCHDOG)
+        talk = app_of(pilot).main.query_one(Talk)
+        talk.post_message(Talk.Said("only with 2 nodes"))
+        talk.post_message(Talk.Said("what did I tell you?"))
+        await until_shown(pilot, "› what did I tell you?")
+        case = app_of(pilot).main.case
+        assert case is not None
+        assert "only with 2 nodes" in case.conversation.turns[-1].text
+
+
+async def test_what_is_said_of_one_case_does_not_bring_it_back(start: Start) -> None:
+    async with start() as pilot:
+        await paste(pilot, WATCHDOG)
+        main = app_of(pilot).main
+        main.query_one(Talk).post_message(Talk.Said("only with 2 nodes"))
+        main.query_one(PasteBox).take(SHM)
+        await until(pilot, lambda: main.case is not None and main.case.subject.text == SHM)
+        await settle(pilot)
+        assert main.case is not None
+        assert main.case.subject.text == SHM
+        assert len(main.case.conversation.turns) == 1
+
+
+async def test_an_answer_does_not_take_the_box_from_who_types_on(start: Start) -> None:
+    async with start() as pilot:
+        app = app_of(pilot)
+        app.post_message(events.Paste(SHM))
+        await until(
+            pilot, lambda: not app.main.is_draft and bool(app.main.query_one(PasteBox).text)
+        )
+        await pilot.press("q")
+        await until(pilot, lambda: app.main.case is not None)
+        await settle(pilot)
+        assert isinstance(app.focused, PasteBox)
+        assert app.main.query_one(PasteBox).text.endswith("q")
