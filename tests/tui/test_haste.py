@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from textual import events
-
 from tests.tui.conftest import SHM, WATCHDOG, Start, app_of, paste, settle, until, until_shown
+from tui.subject import Subject
 from tui.widgets.paste_box import PasteBox
 from tui.widgets.talk import Talk
 
@@ -34,15 +33,12 @@ async def test_what_is_said_of_one_case_does_not_bring_it_back(start: Start) -> 
         assert len(main.case.conversation.turns) == 1
 
 
-async def test_an_answer_does_not_take_the_box_from_who_types_on(start: Start) -> None:
+async def test_an_answer_neither_takes_nor_changes_the_box_of_who_types(start: Start) -> None:
     async with start() as pilot:
-        app = app_of(pilot)
-        app.post_message(events.Paste(SHM))
-        await until(
-            pilot, lambda: not app.main.is_draft and bool(app.main.query_one(PasteBox).text)
-        )
-        await pilot.press("q")
-        await until(pilot, lambda: app.main.case is not None)
+        main = app_of(pilot).main
+        main.ask(Subject(text=SHM))
+        main.query_one(PasteBox).insert("and another thing")
+        await until(pilot, lambda: main.case is not None)
         await settle(pilot)
-        assert isinstance(app.focused, PasteBox)
-        assert app.main.query_one(PasteBox).text.endswith("q")
+        assert main.focused is main.query_one(PasteBox)
+        assert main.query_one(PasteBox).text == "and another thing"

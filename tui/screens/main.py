@@ -131,9 +131,9 @@ class MainScreen(CaseActions):
             self.app.tell(notice, severity="warning")
 
     def _entitle(self, subject: Subject) -> None:
-        """Say in the box what the answer is about."""
+        """Say in the box what the answer is about, unless something else is being typed."""
         box = self.query_one(PasteBox)
-        if subject.text != box.text:
+        if subject.text != box.text and not box.is_draft:
             box.show_asked(subject.text)
         box.placeholder = subject.name
 
