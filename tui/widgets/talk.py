@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import reactive
 from textual.widgets import Input, Static
 
 from tui.actions import Place, bindings
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from kb.diagnosis import Question
 
 
+_GAP = Content("   ")
+
+
 class TalkInput(Input):
     """Where the user says something."""
 
@@ -26,6 +31,26 @@ class TalkInput(Input):
     async def action_say(self) -> None:
         """Hand over what is typed."""
         await self.action_submit()
+
+
+class QuestionView(Static):
+    """The open question, and its answers by number."""
+
+    question: reactive[Question | None] = reactive(None)
+
+    def watch_question(self) -> None:
+        """Draw it, or nothing."""
+        self.display = self.question is not None
+        self._draw()
+
+    def on_resize(self) -> None:
+        """Fill the lines anew."""
+        self._draw()
+
+    def _draw(self) -> None:
+        if self.question:
+            lines = _filled(self.question.answers, self.size.width)
+            self.update(Content("\n").join([inline(self.question.text), *lines]))
 
 
 class TurnRow(Static):
@@ -56,7 +81,7 @@ class Talk(Vertical):
 
     def compose(self) -> ComposeResult:
         yield VerticalScroll(id="turns", can_focus=False)
-        yield Static(id="question")
+        yield QuestionView(id="question")
         yield TalkInput(
             placeholder="also with gloo · we run NCCL 2.18 · why not 2? · what next?", id="say"
         )
@@ -70,15 +95,12 @@ class Talk(Vertical):
             for number, turn in enumerate(conversation.turns[shown:], shown)
         ]
         await turns.mount_all(rows)
-        question = self.query_one("#question", Static)
-        question.display = conversation.question is not None
-        if conversation.question:
-            question.update(_question(conversation.question))
+        self.query_one(QuestionView).question = conversation.question
 
     async def clear(self) -> None:
         """Forget the case."""
         await self.query_one("#turns").remove_children()
-        self.query_one("#question").display = False
+        self.query_one(QuestionView).question = None
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Hand over what was said."""
@@ -88,9 +110,13 @@ class Talk(Vertical):
             self.post_message(self.Said(event.value.strip()))
 
 
-def _question(question: Question) -> Content:
-    answers = Content("   ").join(
-        Content.assemble((str(number), "bold $accent"), " ", answer)
-        for number, answer in enumerate(question.answers, 1)
-    )
-    return Content.assemble(inline(question.text), "\n", answers)
+def _filled(answers: Sequence[str], width: int) -> Iterator[Content]:
+    """Lines of numbered answers, none of which is broken in two unless it is longer than a line."""
+    line: list[Content] = []
+    for number, answer in enumerate(answers, 1):
+        piece = Content.assemble((str(number), "bold $accent"), " ", answer)
+        if line and sum(len(_GAP) + one.cell_length for one in (*line, piece)) > width + len(_GAP):
+            yield _GAP.join(line)
+            line = []
+        line.append(piece)
+    yield _GAP.join(line)
