@@ -77,7 +77,7 @@ async def test_from_the_list_to_the_record_and_back(start: Start) -> None:
         listed = pilot.app.screen.query_one("#list", OptionList)
         assert listed.has_focus
         await press(pilot, "down")
-        await until_shown(pilot, "docker run" if listed.highlighted == 9 else "shm-too-small")
+        await until_shown(pilot, "The line says that the mount is full")
         await press(pilot, "enter")
         assert pilot.app.screen.query_one(Detail).has_focus
         await press(pilot, "enter")

@@ -101,7 +101,8 @@ class BatchScreen(Screen[Path | None]):
             self._verdicts[outcome.verdict if isinstance(outcome, Result) else "unreadable"] += 1
         self.query_one(ProgressBar).update(total=event.total, progress=table.row_count)
         counts = ", ".join(f"{count} {name}" for name, count in self._verdicts.most_common())
-        headline = Content(f"{table.row_count} of {event.total} logs: {counts}")
+        said = f"{table.row_count} of {event.total} logs: {counts}"
+        headline = Content(said if event.total else f"There is no log below {self._directory}")
         self.query_one(".headline", Static).update(headline)
 
     def on_batch_screen_failed(self, event: Failed) -> None:
