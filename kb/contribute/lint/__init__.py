@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kb.contribute.lint.evidence import STOLEN_EVIDENCE, accepted_before
-from kb.contribute.lint.rule import CheckedFile, Rule
+from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.corpus import Corpus, accepted_before
+from kb.contribute.lint.evidence import STOLEN_EVIDENCE
+from kb.contribute.lint.rule import Rule
 from kb.contribute.lint.rules import RULES
 from kb.documents import digest
 from kb.errors import IncidentError, LibraryError
@@ -38,11 +40,12 @@ def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
     files, shape = _read_all(chosen)
     problems += shape
     names = {file.name for file in files}
-    for rule in ALL_RULES:
-        for file in files:
-            problems.extend(rule.check(file))
-        found = rule.finish([*context, *files])
-        problems.extend(problem for problem in found if problem.path in names)
+    with Corpus([*context, *files], library.directories) as corpus:
+        for rule in ALL_RULES:
+            for file in files:
+                problems.extend(rule.check(file))
+            found = rule.finish(corpus)
+            problems.extend(problem for problem in found if problem.path in names)
     return len(chosen), sorted(problems)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from index.documents import Pattern
 from index.signatures import Scanner
 from kb.contribute.blanks import find_blanks
-from kb.contribute.lint.rule import CheckedFile, Rule
+from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.rule import Rule
 from kb.incident import Kind, Signature, Strength
 from kb.markdown import as_written
 from kb.problem import Problem
@@ -41,16 +43,16 @@ class StrongPatternOfAnother(Rule):
     code = "SIG203"
     help = "make the signature weak, or more specific"
 
-    def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
+    def finish(self, corpus: Corpus) -> Iterator[Problem]:
         strong = [
             (file, signature)
-            for file in files
-            if file.chosen and file.incident.kind is Kind.INCIDENT
+            for file in corpus.chosen
+            if file.incident.kind is Kind.INCIDENT
             for signature in file.incident.header.signatures
             if signature.strength is Strength.STRONG
         ]
         scanner = Scanner([_pattern(signature) for _file, signature in strong])
-        for other in files:
+        for other in corpus.files:
             text = "\n".join(other.incident.body.evidence).encode()
             for number in sorted({number for number, _end in scanner.scan(text)}):
                 owner, signature = strong[number]
@@ -68,9 +70,9 @@ class UnknownIncident(Rule):
     code = "IDS402"
     help = "use an id that `kb list` shows"
 
-    def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
-        known = {file.incident.id for file in files}
-        for file in files:
+    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+        known = {file.incident.id for file in corpus.files}
+        for file in corpus.files:
             for item in file.incident.body.distinguish:
                 if item.other not in known:
                     yield self.problem(
@@ -99,12 +101,12 @@ class OneSidedDistinction(Rule):
     code = "IDS404"
     help = "add a question to `Distinguish` of the other record, for which yes speaks for it"
 
-    def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
+    def finish(self, corpus: Corpus) -> Iterator[Problem]:
         told = {
             file.incident.id: {item.other for item in file.incident.body.distinguish}
-            for file in files
+            for file in corpus.files
         }
-        for file in files:
+        for file in corpus.files:
             for item in file.incident.body.distinguish:
                 if item.other in told and file.incident.id not in told[item.other]:
                     yield self.problem(
