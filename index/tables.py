@@ -139,10 +139,7 @@ def _insert(connection: sqlite3.Connection, document: Document) -> None:
     )
     connection.executemany(
         "INSERT INTO passages VALUES (?, ?, ?, ?)",
-        [
-            (number, place, text_hash(text), text)
-            for place, text in enumerate(document.passages)
-        ],
+        [(number, place, text_hash(text), text) for place, text in enumerate(document.passages)],
     )
 
 

@@ -36,8 +36,9 @@ def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
     problems = list(_duplicates(chosen))
     replaced = {file.path.stem for file in chosen}
     others = (file for key, file in known.items() if key not in replaced)
-    context, _ = _read_all(others, accepted_before())
-    files, shape = _read_all(chosen)
+    accepted = accepted_before()
+    context, _ = _read_all(others, accepted, chosen=False)
+    files, shape = _read_all(chosen, accepted, chosen=True)
     problems += shape
     names = {file.name for file in files}
     with Corpus([*context, *files], library.directories) as corpus:
@@ -63,20 +64,21 @@ def _chosen(paths: Iterable[Path]) -> Iterable[IncidentFile]:
 
 
 def _read_all(
-    files: Iterable[IncidentFile], accepted: Mapping[str, Incident] | None = None
+    files: Iterable[IncidentFile], accepted: Mapping[str, Incident], *, chosen: bool
 ) -> tuple[list[CheckedFile], list[Problem]]:
-    """Read files; those with content that was `accepted` before are there to compare with."""
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
     for file in files:
         try:
             source = file.path.read_bytes()
-            incident = (accepted or {}).get(digest(source)) or file.read()
+            incident = accepted.get(digest(source))
+            if incident is None or incident.id != file.path.stem:
+                incident = file.read()
         except IncidentError as error:
             problems.extend(error.problems)
         else:
             lines = tuple(source.decode().split("\n"))
-            checked.append(CheckedFile(file.name, lines, incident, accepted is None))
+            checked.append(CheckedFile(file.name, lines, incident, chosen))
     return checked, problems
 
 

@@ -7,9 +7,11 @@ questions of earlier runs.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Self
 
@@ -17,7 +19,7 @@ import msgspec
 
 from index.encoder import load_encoder, model_name
 from index.errors import StoreDamaged, StoreError
-from index.remembered import RememberingEncoder
+from index.remembered import RememberingEncoder, text_hash
 from index.snapshot import Snapshot
 from index.store import Store
 from kb.contribute.lint.checked import CheckedFile
@@ -25,9 +27,12 @@ from kb.documents import digest, from_payload, to_document
 from kb.errors import OutputError
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.files import write_whole
+from kb.found import to_query
 from kb.incident import Incident
 from kb.knowledge import Knowledge
 from kb.locations import cache_directory, index_directory
+from kb.log import Log
+from kb.reading import read
 
 _MOST_QUESTIONS = 20_000
 
@@ -60,7 +65,18 @@ class Corpus:
             self._snapshots.append(self._built.open())
         snapshot = _index(self.files, self._encoder)
         self._snapshots.append(snapshot)
+        self._encoder.vectors.clear()  # what was encoded until now is in the store
         return Knowledge(snapshot, lambda: self._encoder)
+
+    def encode_ahead(self, blocks: Sequence[str]) -> None:
+        """Encode what these blocks of evidence will be asked by at once: the encoder uses all cores
+        then. A block that was asked before is not even read."""
+        marks = {f"asked {text_hash(block)}": block for block in blocks}
+        new = [block for mark, block in marks.items() if mark not in self._questions]
+        passages = [passage for block in new for passage in _passages(block, self.knowledge)]
+        if passages:
+            self._encoder.encode(passages)
+        self._encoder.vectors |= dict.fromkeys(marks, b"")
 
     @cached_property
     def _questions(self) -> dict[str, bytes]:
@@ -73,18 +89,32 @@ class Corpus:
         return known
 
 
+def _passages(block: str, knowledge: Knowledge) -> tuple[str, ...]:
+    reading = read(Log.from_text(block), knowledge.signatures, knowledge.markers)
+    return to_query(reading.collector.evidence()).passages
+
+
 def accepted_before() -> dict[str, Incident]:
     """The records of the last run by the digest of their file: reading one takes milliseconds,
-    and there are hundreds."""
+    and there are hundreds. None where other code read them."""
     try:
         with _store().open() as snapshot:
-            payloads = snapshot.payloads()
+            payloads = snapshot.payloads() if snapshot.fingerprint == _reader() else {}
             return {
                 digest: from_payload(payloads[name]).incident
                 for name, digest in snapshot.digests().items()
+                if name in payloads
             }
     except StoreError:
         return {}
+
+
+@cache
+def _reader() -> str:
+    """Names the code that says which files are of the right shape."""
+    modules = ("incident.py", "markdown/frontmatter.py", "markdown/parse.py")
+    sources = (files("kb").joinpath(module).read_bytes() for module in modules)
+    return hashlib.sha256(b"".join(sources)).hexdigest()
 
 
 def _directory() -> Path:
@@ -95,22 +125,22 @@ def _store() -> Store:
     return Store(_directory())
 
 
-def _index(files: Sequence[CheckedFile], encoder: RememberingEncoder) -> Snapshot:
+def _index(checked: Sequence[CheckedFile], encoder: RememberingEncoder) -> Snapshot:
     """Index the files; what is stored of those that are the same stays."""
     store = _store()
     try:
-        return _filled(store, files, encoder)
+        return _filled(store, checked, encoder)
     except StoreDamaged:
         store.clear()
-        return _filled(store, files, encoder)
+        return _filled(store, checked, encoder)
     except StoreError:
-        return _filled(Store(None), files, encoder)
+        return _filled(Store(None), checked, encoder)
 
 
-def _filled(store: Store, files: Sequence[CheckedFile], encoder: RememberingEncoder) -> Snapshot:
+def _filled(store: Store, checked: Sequence[CheckedFile], encoder: RememberingEncoder) -> Snapshot:
     with store.locked():
         stored = store.digests()
-        latest = {file.incident.id: file for file in files}
+        latest = {file.incident.id: file for file in checked}
         same = {name for name, file in latest.items() if stored.get(name) == digest(file.source)}
         changed = [
             to_document(file.incident, file.source)
@@ -121,7 +151,7 @@ def _filled(store: Store, files: Sequence[CheckedFile], encoder: RememberingEnco
             changed,
             lambda: encoder,
             encoder.name,
-            "",
+            _reader(),
             extra_patterns=MARKER_PATTERNS,
             unchanged=same,
         )

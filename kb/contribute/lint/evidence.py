@@ -8,12 +8,9 @@ from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.corpus import Corpus
 from kb.contribute.lint.rule import Rule
 from kb.diagnosis import Diagnosis, diagnose
-from kb.found import to_query
 from kb.incident import Kind
-from kb.knowledge import Knowledge
 from kb.log import Log
 from kb.problem import Problem
-from kb.reading import read
 
 
 class StolenEvidence(Rule):
@@ -32,27 +29,14 @@ class StolenEvidence(Rule):
         blocks = [(file, block) for file in corpus.chosen for block in file.incident.body.evidence]
         if not blocks:
             return
-        knowledge = corpus.knowledge
-        _encode_together([block for _file, block in blocks], knowledge)
+        corpus.encode_ahead([block for _file, block in blocks])
         for file, block in blocks:
-            if thief := _thief(file, diagnose(Log.from_text(block), knowledge)):
+            if thief := _thief(file, diagnose(Log.from_text(block), corpus.knowledge)):
                 first = block.lstrip("\n").split("\n")[0]
                 yield self.problem(file, first, thief)
 
 
 STOLEN_EVIDENCE = StolenEvidence()
-
-
-def _encode_together(blocks: list[str], knowledge: Knowledge) -> None:
-    """What the encoder will be asked, at once: it uses all cores then, and remembers."""
-    passages = [passage for block in blocks for passage in _passages(block, knowledge)]
-    if passages:
-        knowledge.encoder.encode(passages)
-
-
-def _passages(block: str, knowledge: Knowledge) -> tuple[str, ...]:
-    reading = read(Log.from_text(block), knowledge.signatures, knowledge.markers)
-    return to_query(reading.collector.evidence()).passages
 
 
 def _thief(file: CheckedFile, diagnosis: Diagnosis) -> str | None:
