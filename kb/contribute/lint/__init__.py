@@ -7,9 +7,13 @@ from pathlib import Path
 
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.corpus import Corpus, accepted_before
-from kb.contribute.lint.evidence import STOLEN_EVIDENCE
+from kb.contribute.lint.duplicates import DUPLICATE_RULES
+from kb.contribute.lint.evidence import EVIDENCE_RULES
+from kb.contribute.lint.links import LINK_RULES
+from kb.contribute.lint.private import PRIVATE_RULES
+from kb.contribute.lint.prose import PROSE_RULES
 from kb.contribute.lint.rule import Rule
-from kb.contribute.lint.rules import RULES
+from kb.contribute.lint.signatures import SIGNATURE_RULES
 from kb.documents import digest
 from kb.errors import IncidentError, LibraryError
 from kb.incident import Incident
@@ -18,7 +22,14 @@ from kb.problem import Problem
 
 __all__ = ["ALL_RULES", "CheckedFile", "Rule", "lint"]
 
-ALL_RULES: tuple[Rule, ...] = (*RULES, STOLEN_EVIDENCE)
+ALL_RULES: tuple[Rule, ...] = (
+    *SIGNATURE_RULES,
+    *EVIDENCE_RULES,
+    *LINK_RULES,
+    *PROSE_RULES,
+    *DUPLICATE_RULES,
+    *PRIVATE_RULES,
+)
 """Every rule beside those of the record's shape, which `kb.markdown` checks while reading."""
 
 
@@ -33,13 +44,11 @@ def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
     """
     known = {file.path.stem: file for file in library.files()}
     chosen = list(_chosen(paths)) if paths else list(known.values())
-    problems = list(_duplicates(chosen))
     replaced = {file.path.stem for file in chosen}
     others = (file for key, file in known.items() if key not in replaced)
     accepted = accepted_before()
     context, _ = _read_all(others, accepted, chosen=False)
-    files, shape = _read_all(chosen, accepted, chosen=True)
-    problems += shape
+    files, problems = _read_all(chosen, accepted, chosen=True)
     names = {file.name for file in files}
     with Corpus([*context, *files], library.directories) as corpus:
         for rule in ALL_RULES:
@@ -80,17 +89,3 @@ def _read_all(
             lines = tuple(source.decode().split("\n"))
             checked.append(CheckedFile(file.name, lines, incident, chosen))
     return checked, problems
-
-
-def _duplicates(files: Sequence[IncidentFile]) -> Iterable[Problem]:
-    first: dict[str, IncidentFile] = {}
-    for file in files:
-        other = first.setdefault(file.path.stem, file)
-        if other is not file:
-            yield Problem(
-                file.name,
-                1,
-                "IDS401",
-                f"the id `{file.path.stem}` is also that of {other.name}",
-                "give one of the two another id, or remove it",
-            )

@@ -14,7 +14,7 @@ class Rule:
     """One thing that can be wrong. The docstring is the rule's documentation page."""
 
     code: ClassVar[str]
-    help: ClassVar[str]
+    help: ClassVar[str] = ""
     severity: ClassVar[Severity] = Severity.ERROR
 
     def check(self, file: CheckedFile) -> Iterable[Problem]:  # noqa: ARG002
