@@ -18,9 +18,10 @@ from kb.documents import digest
 from kb.errors import IncidentError, LibraryError
 from kb.incident import Incident
 from kb.library import IncidentFile, Library, markdown_files
+from kb.log.clean import written
 from kb.problem import Problem
 
-__all__ = ["ALL_RULES", "CheckedFile", "Rule", "lint"]
+__all__ = ["ALL_RULES", "CheckedFile", "Rule", "chosen_files", "lint"]
 
 ALL_RULES: tuple[Rule, ...] = (
     *SIGNATURE_RULES,
@@ -43,7 +44,7 @@ def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
         LibraryError: a path does not exist or holds no incident files.
     """
     known = {file.path.stem: file for file in library.files()}
-    chosen = list(_chosen(paths)) if paths else list(known.values())
+    chosen = list(chosen_files(paths)) if paths else list(known.values())
     replaced = {file.path.stem for file in chosen}
     others = (file for key, file in known.items() if key not in replaced)
     accepted = accepted_before()
@@ -59,15 +60,20 @@ def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
     return len(chosen), sorted(problems)
 
 
-def _chosen(paths: Iterable[Path]) -> Iterable[IncidentFile]:
+def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
+    """The incident files that the paths are or hold.
+
+    Raises:
+        LibraryError: a path does not exist or holds none.
+    """
     for path in paths:
         if path.is_dir():
-            found = [IncidentFile(file, str(file)) for file in markdown_files(path)]
+            found = [IncidentFile(file, written(str(file))) for file in markdown_files(path)]
             if not found:
                 raise LibraryError(f"{path} holds no incident files (*.md)")
             yield from found
         elif path.exists():
-            yield IncidentFile(path, str(path))
+            yield IncidentFile(path, written(str(path)))
         else:
             raise LibraryError(f"{path} does not exist")
 

@@ -103,7 +103,7 @@ class WrongField(Rule):
     """The keys are those of [the record format](../record-format.md), each with a value of its form.
 
     The message names the key, and what was expected: an unknown or missing key, a word that is not
-    one of those allowed, a link that is not http(s), a date that is none. Your editor can check this
+    one of those allowed, a link that is not http(s), a date that is none. An editor can check this
     while you write, with the [JSON Schema](../incident.schema.json).
 
     Wrong:
@@ -127,8 +127,8 @@ class WrongField(Rule):
 class WrongHeading(Rule):
     """The headings are those of the record format, each once and in their order.
 
-    `## Symptom`, `## Environment`, `## Cause`, `## Fix`, `## Verify`, then optionally
-    `## Prevention` and `## Distinguish`, then `## Evidence`. Readers and programs find the part they
+    `## Symptom`, `## Environment`, `## Cause`, `## Fix`, `## Verify`, then optionally `##
+    Prevention` and `## Distinguish`, then `## Evidence`. Readers and programs find the part they
     need by its heading.
 
     Wrong:
@@ -167,8 +167,8 @@ class EmptySection(Rule):
 class FixIsNoList(Rule):
     """`## Fix` is one numbered list.
 
-    Its items are shown one by one, ticked off, and copied. Text in front of the list, or a list that
-    is broken because something is not indented, cannot be.
+    Its items are shown one by one, ticked off, and copied. Text in front of the list, or a list
+    that is broken because something is not indented, cannot be.
 
     Wrong:
 
@@ -241,8 +241,8 @@ class WrongDistinction(Rule):
 class EvidenceIsNoBlock(Rule):
     """`## Evidence` holds fenced blocks only.
 
-    The blocks are asked like logs, so what stands in them has to be what a program printed, and what
-    stands beside them would be lost.
+    The blocks are asked like logs, so what stands in them has to be what a program printed, and
+    what stands beside them would be lost.
 
     Wrong:
 

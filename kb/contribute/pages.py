@@ -1,15 +1,20 @@
-"""`python -m kb.contribute.lint.pages docs/lint` writes a page for each rule from its docstring."""
+"""`python -m kb.contribute.pages docs`: write what the code knows best: rules and schema."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from kb.contribute.lint import ALL_RULES
 from kb.contribute.lint.rule import Rule
 from kb.contribute.lint.shape import SHAPE_RULES
+from kb.incident import Header
 
 FAMILIES = {
     "SHP": "the shape of the file: YAML, keys, headings, steps",
@@ -23,13 +28,27 @@ FAMILIES = {
 }
 """The letters with which the codes of a family begin, and what the family is about."""
 
-_COMMAND = "python -m kb.contribute.lint.pages docs/lint"
+_COMMAND = "python -m kb.contribute.pages docs"
 
 
 def pages() -> dict[str, str]:
-    """The Markdown of every page by the name of its file."""
+    """Every file that is written, by its path below `docs`."""
     rules = sorted((*SHAPE_RULES, *ALL_RULES), key=lambda rule: rule.code)
-    return {"README.md": _index(rules)} | {f"{rule.code}.md": _page(rule) for rule in rules}
+    return {
+        "incident.schema.json": json.dumps(_schema(), indent=2) + "\n",
+        "lint/README.md": _index(rules),
+        **{f"lint/{rule.code}.md": _page(rule) for rule in rules},
+    }
+
+
+def _schema() -> dict[str, Any]:
+    """JSON Schema of the front matter, for editors. Dates are text there, as in YAML."""
+    schema = msgspec.json.schema(Header)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Front matter of an incident record",
+        **schema,
+    }
 
 
 def _page(rule: Rule) -> str:
@@ -41,8 +60,8 @@ def _page(rule: Rule) -> str:
 def _index(rules: list[Rule]) -> str:
     parts = [
         "# What `kb lint` checks",
-        "An error keeps a record out, a warning does not.\nThese pages are written from the docstrings of the"
-        f" rules by `{_COMMAND}`.",
+        "An error keeps a record out, a warning does not. These pages are written from the"
+        f" docstrings of the rules by `{_COMMAND}`.",
     ]
     for letters, about in FAMILIES.items():
         rows = [
@@ -69,14 +88,14 @@ def _name(rule: Rule) -> str:
 
 
 def main() -> None:
-    """Write the pages, and remove those of rules that are gone."""
+    """Write the files, and remove the pages of rules that are gone."""
     directory = Path(sys.argv[1])
-    directory.mkdir(parents=True, exist_ok=True)
     written = pages()
+    (directory / "lint").mkdir(parents=True, exist_ok=True)
     for name, text in written.items():
         (directory / name).write_text(text, encoding="utf-8")
-    for path in directory.glob("*.md"):
-        if path.name not in written:
+    for path in (directory / "lint").glob("*.md"):
+        if f"lint/{path.name}" not in written:
             path.unlink()
 
 
