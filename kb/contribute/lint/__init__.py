@@ -21,7 +21,7 @@ from kb.library import IncidentFile, Library, markdown_files
 from kb.log.clean import written
 from kb.problem import Problem
 
-__all__ = ["ALL_RULES", "CheckedFile", "Rule", "chosen_files", "lint"]
+__all__ = ["ALL_RULES", "CheckedFile", "Rule", "chosen_files", "lint", "read_all"]
 
 ALL_RULES: tuple[Rule, ...] = (
     *SIGNATURE_RULES,
@@ -48,8 +48,8 @@ def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
     replaced = {file.path.stem for file in chosen}
     others = (file for key, file in known.items() if key not in replaced)
     accepted = accepted_before()
-    context, _ = _read_all(others, accepted, chosen=False)
-    files, problems = _read_all(chosen, accepted, chosen=True)
+    context, _ = read_all(others, accepted, chosen=False)
+    files, problems = read_all(chosen, accepted, chosen=True)
     names = {file.name for file in files}
     with Corpus([*context, *files], library.directories) as corpus:
         for rule in ALL_RULES:
@@ -78,9 +78,11 @@ def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
             raise LibraryError(f"{path} does not exist")
 
 
-def _read_all(
+def read_all(
     files: Iterable[IncidentFile], accepted: Mapping[str, Incident], *, chosen: bool
 ) -> tuple[list[CheckedFile], list[Problem]]:
+    """Read files, but for those whose content was `accepted` before; and what is wrong with the
+    shape of the others."""
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
     for file in files:

@@ -38,10 +38,16 @@ _MOST_QUESTIONS = 20_000
 
 
 class Corpus:
-    """The files of one check. Close it after use."""
+    """The files of one check. Close it after use.
 
-    def __init__(self, files: Sequence[CheckedFile], directories: Sequence[Path]) -> None:
-        self.files = files
+    Those of the `directories` are looked up in the index of the commands. What is not `kept` is
+    indexed in memory, and the linter's store stays as it is.
+    """
+
+    def __init__(
+        self, files: Sequence[CheckedFile], directories: Sequence[Path], *, kept: bool = True
+    ) -> None:
+        self.files, self._kept = files, kept
         self.chosen = [file for file in files if file.chosen]
         self._model = model_name()
         self._built = Store(index_directory(directories, self._model))
@@ -61,9 +67,11 @@ class Corpus:
     @cached_property
     def knowledge(self) -> Knowledge:
         """The files, ready to be asked."""
-        with suppress(StoreError):
-            self._snapshots.append(self._built.open())
-        snapshot = _index(self.files, self._encoder)
+        for store in (self._built, _store()):
+            with suppress(StoreError):
+                self._snapshots.append(store.open())
+        store = _store() if self._kept else Store(None)
+        snapshot = _index(store, self.files, self._encoder)
         self._snapshots.append(snapshot)
         self._encoder.vectors.clear()  # what was encoded until now is in the store
         return Knowledge(snapshot, lambda: self._encoder)
@@ -125,9 +133,8 @@ def _store() -> Store:
     return Store(_directory())
 
 
-def _index(checked: Sequence[CheckedFile], encoder: RememberingEncoder) -> Snapshot:
+def _index(store: Store, checked: Sequence[CheckedFile], encoder: RememberingEncoder) -> Snapshot:
     """Index the files; what is stored of those that are the same stays."""
-    store = _store()
     try:
         return _filled(store, checked, encoder)
     except StoreDamaged:
