@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from index.tokens import is_pair
 
@@ -62,14 +62,3 @@ def search(connection: sqlite3.Connection, weights: Mapping[str, float], limit: 
         (" OR ".join(f'"{term}"' for term in terms), limit),
     )
     return [number for (number,) in rows]
-
-
-def words_of(connection: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, frozenset[str]]:
-    """The distinct tokens of each document."""
-    found = {}
-    for number in numbers:
-        (text,) = connection.execute(
-            "SELECT tokens FROM lexical WHERE rowid = ?", (number,)
-        ).fetchone()
-        found[number] = frozenset(text.split(" "))
-    return found

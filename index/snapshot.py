@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from typing import Self
 
 import msgspec
@@ -19,6 +20,9 @@ from index.tokens import tokenize
 _FROM_WORDS = 24
 _FROM_MEANING = 24
 _NEAREST_PASSAGES = 256
+_REMEMBERED = 512
+"""Documents whose words and payload are kept for the next search; some 50 kB each."""
+_VARIABLES_AT_ONCE = 500
 
 
 class DeclaredPattern(msgspec.Struct, frozen=True):
@@ -27,6 +31,14 @@ class DeclaredPattern(msgspec.Struct, frozen=True):
     pattern: Pattern
     owners: tuple[tuple[int, int], ...]
     """Number of the document, place in its list."""
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """What the store holds of a document that may be a candidate."""
+
+    id: str
+    payload: bytes
+    words: frozenset[str]
 
 
 class Snapshot:
@@ -46,6 +58,7 @@ class Snapshot:
         )
         self.patterns = distinct_patterns(connection)
         """Query and scanner number patterns by their place in this list."""
+        self._document = lru_cache(_REMEMBERED)(self._read_document)
 
     def __enter__(self) -> Self:
         return self
@@ -73,6 +86,20 @@ class Snapshot:
         """What every document carries for the caller, by its id and in order of ids."""
         return dict(self._connection.execute("SELECT id, payload FROM documents ORDER BY id"))
 
+    def vectors(self, model: str, hashes: Collection[str]) -> dict[str, bytes]:
+        """The stored vectors among these, by the hash of their text; none when they were made by
+        another model."""
+        if self._meta("model") != model:
+            return {}
+        found: dict[str, bytes] = {}
+        ordered = sorted(hashes)
+        for start in range(0, len(ordered), _VARIABLES_AT_ONCE):
+            part = ordered[start : start + _VARIABLES_AT_ONCE]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT hash, vector FROM vectors WHERE hash IN ({marks})"  # noqa: S608
+            found.update(self._connection.execute(query, part))
+        return found
+
     def scanner(self) -> Scanner:
         """The scanner for `patterns`; reports the first match of each in a block."""
         patterns = [declared.pattern for declared in self.patterns]
@@ -85,9 +112,17 @@ class Snapshot:
 
     def search(self, query: Query, encoder: Encoder) -> list[Candidate]:
         """Documents that any channel brings up, unordered; the caller weighs the channels."""
-        return _Search(self._connection, self._dense, self._owners, self.patterns).run(
-            query, encoder
-        )
+        return _Search(
+            self._connection, self._dense, self._owners, self.patterns, self._document
+        ).run(query, encoder)
+
+    def _read_document(self, number: int) -> _Stored:
+        identifier, payload, tokens = self._connection.execute(
+            "SELECT id, payload, tokens FROM documents JOIN lexical ON lexical.rowid = number"
+            " WHERE number = ?",
+            (number,),
+        ).fetchone()
+        return _Stored(identifier, payload, frozenset(tokens.split(" ")))
 
     def _blob(self, key: str) -> bytes | None:
         blob = self._meta(key)
@@ -117,11 +152,13 @@ class _Search:
         dense: DenseIndex,
         owners: np.ndarray[tuple[int], np.dtype[np.int64]],
         patterns: list[DeclaredPattern],
+        document: Callable[[int], _Stored],
     ) -> None:
         self._connection = connection
         self._dense = dense
         self._owners = owners
         self._patterns = patterns
+        self._document = document
         (self._documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
 
     def run(self, query: Query, encoder: Encoder) -> list[Candidate]:
@@ -131,26 +168,23 @@ class _Search:
         meaning = self._meaning(query.passages, encoder)
         nearest = sorted(meaning, key=lambda number: -meaning[number])[:_FROM_MEANING]
         numbers = {*hits, *nearest, *lexical.search(self._connection, weights, _FROM_WORDS)}
-        words = lexical.words_of(self._connection, numbers)
         tags = self._tags(query.tags)
         total = sum(weights.values()) or 1.0
         candidates = []
         for number in sorted(numbers):
-            identifier, payload = self._connection.execute(
-                "SELECT id, payload FROM documents WHERE number = ?", (number,)
-            ).fetchone()
+            stored = self._document(number)
             places, shares = hits.get(number, ((), ()))
-            mass = sum(weights[token] for token in weights.keys() & words[number])
+            mass = sum(weights[token] for token in weights.keys() & stored.words)
             candidates.append(
                 Candidate(
-                    id=identifier,
-                    payload=payload,
+                    id=stored.id,
+                    payload=stored.payload,
                     patterns=places,
                     rarity=shares,
                     coverage=mass / total,
                     mass=mass,
                     line_words=tuple(
-                        sum(weights[t] for t in tokens & words[number]) for tokens in line_tokens
+                        sum(weights[t] for t in tokens & stored.words) for tokens in line_tokens
                     ),
                     tags=tags.get(number, 0.0),
                     meaning=meaning.get(number, 0.0),

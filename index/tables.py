@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -14,6 +13,7 @@ from index.dense import Vectors
 from index.documents import Changes, Document
 from index.encoder import Encoder
 from index.errors import StoreDamaged
+from index.remembered import text_hash
 from index.signatures import Scanner
 from index.snapshot import DeclaredPattern
 from index.tokens import tokenize
@@ -139,10 +139,7 @@ def _insert(connection: sqlite3.Connection, document: Document) -> None:
     )
     connection.executemany(
         "INSERT INTO passages VALUES (?, ?, ?, ?)",
-        [
-            (number, place, hashlib.sha256(text.encode()).hexdigest(), text)
-            for place, text in enumerate(document.passages)
-        ],
+        [(number, place, text_hash(text), text) for place, text in enumerate(document.passages)],
     )
 
 

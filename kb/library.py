@@ -35,10 +35,14 @@ class IncidentFile(msgspec.Struct, frozen=True):
 
 
 class Library:
-    """An ordered list of directories; the same id in a later one overrides."""
+    """An ordered list of directories; the same id in a later one overrides. The first is that of
+    the package unless another is given."""
 
-    def __init__(self, extra: Iterable[Path | str] = ()) -> None:
-        self.directories = [packaged_incidents(), *(Path(path).expanduser() for path in extra)]
+    def __init__(self, extra: Iterable[Path | str] = (), first: Path | None = None) -> None:
+        self.directories = [
+            first or packaged_incidents(),
+            *(Path(path).expanduser() for path in extra),
+        ]
         for directory in self.directories:
             if not directory.is_dir():
                 raise LibraryError(

@@ -7,22 +7,46 @@ from pathlib import Path
 import click
 
 from kb.cli import incidents_option
-from kb.contribute.lint import lint
+from kb.cli.terminal import say
+from kb.contribute.lint import chosen_files, lint
 from kb.library import Library
+from kb.problem import Severity
 from kb.settings import load_settings
+from kb.views.lint import FORMATS
 
 
 @click.command("lint")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.option("--fix", is_flag=True, help="First mend what can be mended without losing a word.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    default="text",
+    help="`github` shows each problem beside its line in a pull request.",
+)
 @incidents_option
-def command(paths: tuple[Path, ...], incidents: tuple[Path, ...]) -> None:
+def command(paths: tuple[Path, ...], fix: bool, form: str, incidents: tuple[Path, ...]) -> None:
     """Check incident files or directories of them; without PATH, the whole library.
 
-    Exit code: 0 no problem, 1 problems found, 2 wrong use.
+    Exit code: 0 no error (warnings may be shown), 1 errors found, 2 wrong use.
     """
-    count, problems = lint(paths, Library(load_settings(incidents).incidents))
-    for problem in problems:
-        click.echo(f"{problem}\n")
+    if fix and not paths:
+        raise click.UsageError("--fix rewrites files; name them: kb lint --fix PATH")
+    library = Library(load_settings(incidents).incidents)
+    if fix:
+        _fix(paths)
+    count, problems = lint(paths, library)
+    click.echo(FORMATS[form](problems, count), nl=False)
     wrong = len({problem.path for problem in problems})
-    click.echo(f"{count} files checked, {len(problems)} problems in {wrong} files", err=True)
-    raise click.exceptions.Exit(1 if problems else 0)
+    say(f"{count} files checked, {len(problems)} problems in {wrong} files")
+    is_wrong = any(problem.severity is Severity.ERROR for problem in problems)
+    raise click.exceptions.Exit(1 if is_wrong else 0)
+
+
+def _fix(paths: tuple[Path, ...]) -> None:
+    from kb.contribute.lint.fix import fix_file
+
+    for file in chosen_files(paths):
+        for change in fix_file(file.path):
+            say(f"{file.name}: {change}")

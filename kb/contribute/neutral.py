@@ -103,9 +103,14 @@ def _named_hosts(text: str) -> Iterator[str]:
 def is_host(name: str) -> bool:
     """Whether a name can be that of a host: it holds a number, or a domain that is not
     everybody's."""
-    if name.startswith("localhost") or _NO_HOST.fullmatch(name) or _PUBLIC.fullmatch(name):
+    if name.startswith("localhost") or _NO_HOST.fullmatch(name) or is_public(name):
         return False
     return bool(_NUMBERED.match(name)) or "." in name
+
+
+def is_public(name: str) -> bool:
+    """Whether a name belongs to everybody's servers, such as those of a project."""
+    return _PUBLIC.fullmatch(name) is not None
 
 
 def _replaced(text: str, replacement: Replacement) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -112,3 +114,120 @@ def test_store_that_another_version_left_is_made_again(kb: Run, copy: Path, tmp_
         connection.commit()
     run = kb("lint", copy, cache=tmp_path)
     assert (run.returncode, run.stdout) == (0, b""), run.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("signatures:\n", "signatures:\n- pattern: 'INFO '\n  strength: weak\n", "SIG204"),
+        ("signatures:\n", "signatures:\n- pattern: NCCL INFO\n  strength: strong\n", "SIG204"),
+        ("signatures:\n", "signatures:\n- pattern: Error\n  strength: weak\n", "SIG205"),
+        (
+            "signatures:\n",
+            "signatures:\n- pattern: loss.*is nan\n  strength: weak\n  regex: true\n",
+            "SIG206",
+        ),
+        ("## Cause\n\n", "## Cause\n\nSee [this](file:///srv/wiki).\n\n", "IDS405"),
+        ("## Cause\n\n", "## Cause\n\nSee [this](javascript:alert(1)).\n\n", "IDS405"),
+        ("## Fix\n\n1. ", "## Fix\n\n1. Larger memory for everybody.\n\n1. ", "PRO601"),
+        ("## Fix\n\n1. ", "## Fix\n\n1. Check the logs for errors.\n\n1. ", "PRO602"),
+        ("## Verify\n\n", "## Verify\n\nTODO: how\n\n", "DFT501"),
+        ("## Cause\n\n", f"## Cause\n\nRun with HF_TOKEN=hf_{'a1B2' * 9}.\n\n", "SEC801"),
+        ("```text\n", "```text\ndgx-h100-042.hpc.corp: starting\n", "SEC802"),
+        ("```text\n", "```text\nconnected to 52.14.3.9 port 29500\n", "SEC802"),
+        ("```text\n", "```text\nmail of jane.doe@cluster.edu\n", "SEC802"),
+    ],
+)
+def test_every_family_reports_what_is_wrong(
+    kb: Run, copy: Path, old: str, new: str, code: str
+) -> None:
+    text = copy.read_text()
+    assert old in text
+    copy.write_text(text.replace(old, new, 1))
+    run = kb("lint", "--format", "json", copy)
+    found = {problem["code"]: problem for problem in json.loads(run.stdout)["problems"]}
+    assert code in found
+    is_wrong = any(problem["severity"] == "error" for problem in found.values())
+    assert run.returncode == int(is_wrong)
+
+
+def test_near_duplicate_shows_both_titles_and_why(kb: Run, copy: Path) -> None:
+    other = copy.with_name("gpt-fast-copied.md")
+    text = copy.read_text().replace(f"id: {FOUNDING}", "id: gpt-fast-copied")
+    other.write_text(re.sub(r"## Distinguish\n.*?(?=## Evidence)", "", text, flags=re.DOTALL))
+    copy.unlink()
+    report = kb("lint", other).stdout.decode()
+    assert f"error[DUP701]: this record is nearly that of `{FOUNDING}`" in report
+    assert report.count("gpt-fast speculative decoding with tensor parallelism freezes") >= 2
+    assert "mean the same" in report or "lines of the evidence are the same" in report
+
+
+def test_thief_among_the_checked_files_is_reported(kb: Run, copy: Path) -> None:
+    theirs = next(Path("incidents").glob("*/xid79-gpu-fallen-off-bus.md")).read_text()
+    thief = copy.with_name("thief.md")
+    thief.write_text(
+        theirs.replace("id: xid79-gpu-fallen-off-bus", "id: thief").replace(
+            "aliases:\n", "aliases:\n- Xid 79 GPU has fallen off the bus, as everybody writes it\n"
+        )
+    )
+    codes = re.findall(r"error\[(\w+)\]", kb("lint", thief).stdout.decode())
+    assert {"EVD301", "EVD302"} & set(codes)
+
+
+def test_shared_line_without_caution_is_reported(kb: Run, tmp_path: Path) -> None:
+    name = "pytorch-fsdp-flatten-mixed-dtype"
+    source = next(Path("incidents").glob(f"*/{name}.md")).read_text()
+    path = tmp_path / f"{name}.md"
+    path.write_text(re.sub(r"caution: .*\n", "", source))
+    assert "error[PRO603]" in kb("lint", path).stdout.decode()
+
+
+def test_github_format_names_file_line_and_code_on_one_line(kb: Run, copy: Path) -> None:
+    copy.write_text(copy.read_text().replace("## Cause", "## Be%cause"))
+    lines = kb("lint", "--format", "github", copy).stdout.decode().splitlines()
+    assert any(
+        re.match(rf"::error file={re.escape(str(copy))},line=\d+,title=SHP106::", line)
+        for line in lines
+    )
+    assert all(line.startswith("::error ") for line in lines)
+    assert any("Be%25cause" in line for line in lines)
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(kb: Run, copy: Path) -> None:
+    copy.write_text(copy.read_text().replace("## Cause", "## Be\x1b[2Jcause"))
+    assert b"\x1b" not in kb("lint", copy).stdout
+
+
+def test_fix_mends_form_doubles_secrets_and_names_and_keeps_every_word(kb: Run, copy: Path) -> None:
+    good = copy.read_text()
+    bad = good.replace("aliases:\n", "aliases:\n- same words\n- same words\n")
+    bad = bad.replace("## Cause\n\n", "##   Cause\n\n\n\n")
+    secret = f"to 52.14.3.9 HF_TOKEN=hf_{'a1B2' * 9}"
+    copy.write_text(bad.replace("```text\n", f"```text\n{secret}\n", 1))
+    run = kb("lint", "--fix", copy)
+    said = run.stderr.decode()
+    for change in ("canonical form", "given twice", "secrets", "neutral"):
+        assert change in said
+    mended = copy.read_text()
+    assert mended.count("same words") == 1
+    assert "52.14.3.9" not in mended
+    assert "a1B2" not in mended
+    kept = mended.replace("- same words\n", "")
+    assert [line for line in good.split("\n") if line not in kept] == []
+    assert kb("lint", "--fix", copy).stderr.decode().count(str(copy)) == 0
+
+
+def test_fix_leaves_a_file_alone_whose_words_it_could_not_keep(kb: Run, copy: Path) -> None:
+    copy.write_text(
+        copy.read_text().replace("kind: incident", "kind: incident  # ask the storage team")
+    )
+    before = copy.read_bytes()
+    run = kb("lint", "--fix", copy)
+    assert b"left as it is" in run.stderr
+    assert copy.read_bytes() == before
+
+
+def test_fix_needs_to_be_told_what_it_may_rewrite(kb: Run) -> None:
+    run = kb("lint", "--fix")
+    assert run.returncode == 2
+    assert b"kb lint --fix PATH" in run.stderr

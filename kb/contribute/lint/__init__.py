@@ -5,18 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kb.contribute.lint.evidence import STOLEN_EVIDENCE, accepted_before
-from kb.contribute.lint.rule import CheckedFile, Rule
-from kb.contribute.lint.rules import RULES
+from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.corpus import Corpus, accepted_before
+from kb.contribute.lint.duplicates import DUPLICATE_RULES
+from kb.contribute.lint.evidence import EVIDENCE_RULES
+from kb.contribute.lint.links import LINK_RULES
+from kb.contribute.lint.private import PRIVATE_RULES
+from kb.contribute.lint.prose import PROSE_RULES
+from kb.contribute.lint.rule import Rule
+from kb.contribute.lint.signatures import SIGNATURE_RULES
 from kb.documents import digest
 from kb.errors import IncidentError, LibraryError
 from kb.incident import Incident
 from kb.library import IncidentFile, Library, markdown_files
+from kb.log.clean import written
 from kb.problem import Problem
 
-__all__ = ["ALL_RULES", "CheckedFile", "Rule", "lint"]
+__all__ = ["ALL_RULES", "CheckedFile", "Rule", "chosen_files", "lint", "read_all"]
 
-ALL_RULES: tuple[Rule, ...] = (*RULES, STOLEN_EVIDENCE)
+ALL_RULES: tuple[Rule, ...] = (
+    *SIGNATURE_RULES,
+    *EVIDENCE_RULES,
+    *LINK_RULES,
+    *PROSE_RULES,
+    *DUPLICATE_RULES,
+    *PRIVATE_RULES,
+)
 """Every rule beside those of the record's shape, which `kb.markdown` checks while reading."""
 
 
@@ -30,62 +44,56 @@ def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
         LibraryError: a path does not exist or holds no incident files.
     """
     known = {file.path.stem: file for file in library.files()}
-    chosen = list(_chosen(paths)) if paths else list(known.values())
-    problems = list(_duplicates(chosen))
+    chosen = list(chosen_files(paths)) if paths else list(known.values())
     replaced = {file.path.stem for file in chosen}
     others = (file for key, file in known.items() if key not in replaced)
-    context, _ = _read_all(others, accepted_before())
-    files, shape = _read_all(chosen)
-    problems += shape
+    accepted = accepted_before()
+    context, _ = read_all(others, accepted, chosen=False)
+    files, problems = read_all(chosen, accepted, chosen=True)
     names = {file.name for file in files}
-    for rule in ALL_RULES:
-        for file in files:
-            problems.extend(rule.check(file))
-        found = rule.finish([*context, *files])
-        problems.extend(problem for problem in found if problem.path in names)
+    with Corpus([*context, *files], library.directories) as corpus:
+        for rule in ALL_RULES:
+            for file in files:
+                problems.extend(rule.check(file))
+            found = rule.finish(corpus)
+            problems.extend(problem for problem in found if problem.path in names)
     return len(chosen), sorted(problems)
 
 
-def _chosen(paths: Iterable[Path]) -> Iterable[IncidentFile]:
+def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
+    """The incident files that the paths are or hold.
+
+    Raises:
+        LibraryError: a path does not exist or holds none.
+    """
     for path in paths:
         if path.is_dir():
-            found = [IncidentFile(file, str(file)) for file in markdown_files(path)]
+            found = [IncidentFile(file, written(str(file))) for file in markdown_files(path)]
             if not found:
                 raise LibraryError(f"{path} holds no incident files (*.md)")
             yield from found
         elif path.exists():
-            yield IncidentFile(path, str(path))
+            yield IncidentFile(path, written(str(path)))
         else:
             raise LibraryError(f"{path} does not exist")
 
 
-def _read_all(
-    files: Iterable[IncidentFile], accepted: Mapping[str, Incident] | None = None
+def read_all(
+    files: Iterable[IncidentFile], accepted: Mapping[str, Incident], *, chosen: bool
 ) -> tuple[list[CheckedFile], list[Problem]]:
-    """Read files; those with content that was `accepted` before are there to compare with."""
+    """Read files, but for those whose content was `accepted` before; and what is wrong with the
+    shape of the others."""
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
     for file in files:
         try:
             source = file.path.read_bytes()
-            incident = (accepted or {}).get(digest(source)) or file.read()
+            incident = accepted.get(digest(source))
+            if incident is None or incident.id != file.path.stem:
+                incident = file.read()
         except IncidentError as error:
             problems.extend(error.problems)
         else:
             lines = tuple(source.decode().split("\n"))
-            checked.append(CheckedFile(file.name, lines, incident, accepted is None))
+            checked.append(CheckedFile(file.name, lines, incident, chosen))
     return checked, problems
-
-
-def _duplicates(files: Sequence[IncidentFile]) -> Iterable[Problem]:
-    first: dict[str, IncidentFile] = {}
-    for file in files:
-        other = first.setdefault(file.path.stem, file)
-        if other is not file:
-            yield Problem(
-                file.name,
-                1,
-                "IDS401",
-                f"the id `{file.path.stem}` is also that of {other.name}",
-                "give one of the two another id, or remove it",
-            )

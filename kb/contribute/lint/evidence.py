@@ -2,106 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
-from index.encoder import Encoder, model_name
-from index.errors import StoreDamaged, StoreError
-from index.snapshot import Snapshot
-from index.store import Store
-from kb.contribute.lint.rule import CheckedFile, Rule
+from index.documents import Pattern
+from index.signatures import Scanner
+from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.rule import Rule
 from kb.diagnosis import Diagnosis, diagnose
-from kb.documents import digest, from_payload, to_document
-from kb.evidence.markers import MARKER_PATTERNS
-from kb.incident import Incident, Kind
-from kb.knowledge import Knowledge, load_in_background
-from kb.locations import cache_directory
+from kb.incident import Kind
 from kb.log import Log
 from kb.problem import Problem
 
+_MOST_ASKED = 20
+_MOST_ALIKE = 10
+
 
 class StolenEvidence(Rule):
-    """A block of evidence must bring its own incident to position 1.
+    """A block of evidence brings its own incident to position 1.
 
-    When another record, the thief, ranks higher, a user with this log is sent to the wrong fix.
-    Either the evidence lacks the lines that tell the two apart, or the record lacks the signature,
-    or the thief claims too much. Evidence of a follow-on error or of known noise must be noticed
-    as such.
+    Every record is a test: its evidence is asked like a user's log. When another record, the thief,
+    ranks higher, a user with this log is sent to the wrong fix. Either the evidence lacks the lines
+    that tell the two apart, or the record lacks the signature, or the thief claims too much.
+    Evidence of a follow-on error or of known noise must be noticed as such.
+
+    Wrong: evidence with nothing but what any job prints.
+
+    ```text
+    RuntimeError: CUDA error: unknown error
+    ```
+
+    Right: with the line that only this cause prints, and a signature for it.
+
+    ```text
+    NVRM: Xid (PCI:0000:1b:00): 79, pid=4711, GPU has fallen off the bus.
+    RuntimeError: CUDA error: unknown error
+    ```
     """
 
     code = "EVD301"
     help = "add the telling lines or a signature, or make the thief's signatures weak"
 
-    def finish(self, files: Sequence[CheckedFile]) -> Iterator[Problem]:
-        if not any(file.chosen for file in files):
-            return
-        encoder = load_in_background(None)
-        with Knowledge(_index(files, encoder), encoder) as knowledge:
-            for file in files:
-                for block in file.incident.body.evidence if file.chosen else ():
-                    diagnosis = diagnose(Log.from_text(block), knowledge)
-                    if thief := _thief(file, diagnosis):
-                        first = block.lstrip("\n").split("\n")[0]
-                        yield self.problem(file, first, thief)
+    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+        blocks = [(file, block) for file in corpus.chosen for block in file.incident.body.evidence]
+        corpus.encode_ahead([block for _file, block in blocks])
+        for file, block in blocks:
+            if found := _misfound(file, diagnose(Log.from_text(block), corpus.knowledge)):
+                first = block.lstrip("\n").split("\n")[0]
+                yield self.problem(file, first, found)
 
 
-STOLEN_EVIDENCE = StolenEvidence()
+class StealsEvidence(Rule):
+    """A record is not found first by the evidence of another one.
+
+    The other side of EVD301, for a check of single files: those of the library that are most like
+    this one are asked again with it among them.
+
+    Wrong: a new record with `pattern: Watchdog caught collective operation timeout`, `strength:
+    strong`; it now wins the logs of every hang.
+
+    Right: keep as strong what only this incident prints, and make the rest weak or leave it out.
+    """
+
+    code = "EVD302"
+    help = "make the signatures that fire on it weak or more specific, or leave out aliases"
+
+    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+        chosen = {file.incident.id: file for file in corpus.chosen}
+        for other in _alike(corpus) if len(chosen) < len(corpus.files) else ():
+            for block in other.incident.body.evidence:
+                matches = diagnose(Log.from_text(block), corpus.knowledge).matches
+                thief = chosen.get(matches[0].incident.id) if matches else None
+                if thief and other.incident.kind is Kind.INCIDENT:
+                    message = f"the evidence of `{other.incident.id}` finds this record first"
+                    yield self.problem(thief, "signatures:", message)
+                    break
 
 
-def accepted_before() -> dict[str, Incident]:
-    """The records of the last run by the digest of their file: reading one takes milliseconds,
-    and there are hundreds."""
-    try:
-        with _store().open() as snapshot:
-            payloads = snapshot.payloads()
-            return {
-                digest: from_payload(payloads[name]).incident
-                for name, digest in snapshot.digests().items()
-            }
-    except StoreError:
-        return {}
+EVIDENCE_RULES: tuple[Rule, ...] = (StolenEvidence(), StealsEvidence())
 
 
-def _store() -> Store:
-    """The linter's own, which only saves time: one that cannot be used is made again, or kept in
-    memory."""
-    return Store(cache_directory() / "lint")
+def _alike(corpus: Corpus) -> list[CheckedFile]:
+    """Those that the user did not ask about, and that come up with what the chosen ones hold."""
+    found = {
+        match.incident.id
+        for file in corpus.chosen[:_MOST_ASKED]
+        for text in ("\n".join(file.incident.body.evidence), file.incident.body.symptom)
+        for match in diagnose(Log.from_text(text), corpus.knowledge).candidates[:_MOST_ALIKE]
+    }
+    scanner = Scanner(
+        [
+            Pattern(signature.pattern, signature.regex)
+            for file in corpus.chosen
+            for signature in file.incident.header.signatures
+        ]
+    )
+    return [
+        file
+        for file in corpus.files
+        if not file.chosen
+        and (
+            file.incident.id in found
+            or scanner.scan("\n".join(file.incident.body.evidence).encode())
+        )
+    ]
 
 
-def _index(files: Sequence[CheckedFile], encoder: Callable[[], Encoder]) -> Snapshot:
-    """Index the files; what is stored of those that are the same stays."""
-
-    def fill(store: Store) -> Snapshot:
-        with store.locked():
-            stored = store.digests()
-            latest = {file.incident.id: file for file in files}
-            same = {
-                name for name, file in latest.items() if stored.get(name) == digest(_source(file))
-            }
-            changed = [
-                to_document(file.incident, _source(file))
-                for name, file in latest.items()
-                if name not in same
-            ]
-            store.update(
-                changed, encoder, model_name(), "", extra_patterns=MARKER_PATTERNS, unchanged=same
-            )
-            return store.open()
-
-    store = _store()
-    try:
-        return fill(store)
-    except StoreDamaged:
-        store.clear()
-        return fill(store)
-    except StoreError:
-        return fill(Store(None))
-
-
-def _source(file: CheckedFile) -> bytes:
-    return "\n".join(file.lines).encode()
-
-
-def _thief(file: CheckedFile, diagnosis: Diagnosis) -> str | None:
+def _misfound(file: CheckedFile, diagnosis: Diagnosis) -> str | None:
     own = file.incident.id
     if file.incident.kind is not Kind.INCIDENT:
         noted = {note.incident.id for note in diagnosis.notes}

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import ClassVar
 
-import msgspec
-
-from kb.incident import Incident
+from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.corpus import Corpus
 from kb.problem import Problem, Severity
-
-
-class CheckedFile(msgspec.Struct, frozen=True):
-    """A file of the right shape."""
-
-    name: str
-    lines: tuple[str, ...]
-    incident: Incident
-    chosen: bool
-    """Whether the user asked about this file; the others are there to compare with."""
-
-    def line_of(self, text: str) -> int:
-        """Number of the first line that holds the text, from 1; 1 when none does."""
-        return next((number for number, line in enumerate(self.lines, 1) if text in line), 1)
 
 
 class Rule:
     """One thing that can be wrong. The docstring is the rule's documentation page."""
 
     code: ClassVar[str]
-    help: ClassVar[str]
+    help: ClassVar[str] = ""
     severity: ClassVar[Severity] = Severity.ERROR
 
     def check(self, file: CheckedFile) -> Iterable[Problem]:  # noqa: ARG002
         """Look at one file."""
         return ()
 
-    def finish(self, files: Sequence[CheckedFile]) -> Iterable[Problem]:  # noqa: ARG002
+    def finish(self, corpus: Corpus) -> Iterable[Problem]:  # noqa: ARG002
         """Look at all files together."""
         return ()
 

@@ -1,0 +1,36 @@
+"""`kb diff`: what a change of the incidents does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kb.cli import incidents_option
+from kb.cli.terminal import say
+from kb.library import Library
+from kb.settings import load_settings
+
+
+@click.command("diff")
+@click.argument("base", metavar="BASE")
+@incidents_option
+def command(base: str, incidents: tuple[Path, ...]) -> None:
+    """Compare the ranking of all evidence before and after a change of the incidents.
+
+    BASE is a git revision, or a directory of incidents as they were.
+
+    Exit code: 0 no evidence finds its record worse than before, 1 some does, 2 wrong use.
+    """
+    from kb.contribute.base import library_at
+    from kb.contribute.diff import compare
+    from kb.views.diff import diff_lines
+
+    library = Library(load_settings(incidents).incidents)
+    with library_at(base, library) as before:
+        comparison = compare(before, library)
+    for line in diff_lines(comparison):
+        click.echo(line)
+    if comparison.wrong:
+        say(f"left out, because kb lint finds errors in them: {', '.join(comparison.wrong)}")
+    raise click.exceptions.Exit(1 if any(move.is_worse for move in comparison.moves) else 0)

@@ -1,0 +1,97 @@
+"""The rule that two records do not tell the same story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.rule import Rule
+from kb.documents import masked_lines
+from kb.problem import Problem
+
+_TITLES, _SYMPTOMS = 0.75, 0.78
+"""Cosines above those of any two shipped records that are not told apart by `Distinguish`."""
+_SHARED, _FEWEST = 0.75, 3
+_SYMPTOM_CHARACTERS = 600
+
+
+class NearDuplicate(Rule):
+    """No two records tell the same story.
+
+    Two records of one incident share its matches: each gets half of the confidence, so that neither
+    is shown as sure. The message names the other record, both titles, and what is alike: titles or
+    symptoms that mean the same, or most lines of the evidence.
+
+    Wrong: `our-nccl-hang-march.md` and `our-nccl-hang-april.md`, with the same watchdog lines.
+
+    Right: one record, with the new evidence as a second block and the new words among its
+    `aliases`. If the two are not the same after all, say so with a question in `## Distinguish` of
+    both; what is told apart is no duplicate.
+    """
+
+    code = "DUP701"
+    help = "add what is new to the other record; or tell the two apart in Distinguish"
+
+    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+        if not corpus.chosen:
+            return
+        likeness = _Likeness(corpus)
+        for place, file in enumerate(corpus.files):
+            if not file.chosen:
+                continue
+            for other, why in likeness.to(place):
+                message = (
+                    f"this record is nearly that of `{other.incident.id}`: {why}"
+                    f" (`{file.incident.title}` and `{other.incident.title}`)"
+                )
+                yield self.problem(file, "title:", message)
+
+
+DUPLICATE_RULES: tuple[Rule, ...] = (NearDuplicate(),)
+
+
+class _Likeness:
+    """How much each record is like each other one."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._files = corpus.files
+        encode = corpus.knowledge.encoder.encode
+        self._titles = encode([file.incident.title for file in corpus.files])
+        self._symptoms = encode(
+            [file.incident.body.symptom[:_SYMPTOM_CHARACTERS] for file in corpus.files]
+        )
+        self._lines = [
+            {line for block in file.incident.body.evidence for line in masked_lines(block)}
+            for file in corpus.files
+        ]
+
+    def to(self, place: int) -> Iterator[tuple[CheckedFile, str]]:
+        """Those that a record is too much like, and why."""
+        titles = self._titles @ self._titles[place]
+        symptoms = self._symptoms @ self._symptoms[place]
+        shared = np.array([len(self._lines[place] & lines) for lines in self._lines])
+        smaller = np.array([min(len(self._lines[place]), len(lines)) or 1 for lines in self._lines])
+        printed = (shared >= _FEWEST) & (shared >= _SHARED * smaller)
+        alike = (titles >= _TITLES) | (symptoms >= _SYMPTOMS) | printed
+        for number in map(int, np.flatnonzero(alike)):
+            other = self._files[number]
+            if number == place or _told_apart(self._files[place], other):
+                continue
+            if printed[number]:
+                yield other, f"{shared[number]} lines of the evidence are the same"
+            elif titles[number] >= _TITLES:
+                yield other, f"the titles mean the same ({titles[number]:.0%})"
+            else:
+                yield other, f"the symptoms mean the same ({symptoms[number]:.0%})"
+
+
+def _told_apart(one: CheckedFile, other: CheckedFile) -> bool:
+    if one.incident.id == other.incident.id:
+        return True  # the same id twice is another rule's
+    named = {item.other for item in one.incident.body.distinguish}
+    return other.incident.id in named or one.incident.id in {
+        item.other for item in other.incident.body.distinguish
+    }

@@ -1,0 +1,124 @@
+"""What the linter can mend by itself, without losing a word that a person wrote."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from kb.contribute.lint.private import private_names
+from kb.contribute.neutral import neutral
+from kb.errors import IncidentError
+from kb.files import write_whole
+from kb.incident import Incident
+from kb.markdown import parse, render
+from kb.secrets import mask_secrets
+
+Item = TypeVar("Item")
+
+_WORD = re.compile(r"\w+")
+
+
+class Fixed(msgspec.Struct, frozen=True):
+    """A file after mending."""
+
+    text: str
+    changes: tuple[str, ...]
+    """What was changed, or why nothing was; in the words of a report."""
+
+
+def fix_file(path: Path) -> tuple[str, ...]:
+    """Mend a file in its place, whole or not at all, and say what was changed.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+        fixed = fix(text)
+    except (IncidentError, UnicodeDecodeError):
+        return ()  # what cannot be read is reported, not guessed at
+    if fixed.text != text:
+        write_whole(path.resolve(), fixed.text.encode())
+    return fixed.changes
+
+
+def fix(text: str) -> Fixed:
+    """Mend a record.
+
+    Raises:
+        IncidentError: it is none.
+    """
+    incident = parse(text)
+    canonical = render(incident)
+    if _words(canonical) != _words(text):
+        return Fixed(
+            text, ("left as it is: the canonical form has no place for some of its words",)
+        )
+    changes = [] if canonical == text else ["written in the canonical form"]
+    for said, mend in _MENDS:
+        mended = mend(incident)
+        if mended != incident:
+            incident = mended
+            changes.append(said)
+    return Fixed(render(incident), tuple(changes))
+
+
+def _words(text: str) -> Counter[str]:
+    """What must be the same before and after. Steps are numbered anew, and a block of evidence is
+    always `text`."""
+    body = re.sub(r"^\s*(?:\d+[.)] |`{3,}|~{3,}).*?$", _without_marker, text, flags=re.MULTILINE)
+    return Counter(_WORD.findall(body))
+
+
+def _without_marker(line: re.Match[str]) -> str:
+    return "" if line[0].lstrip()[0] in "`~" else re.sub(r"^\s*\d+[.)] ", "", line[0])
+
+
+def _once(incident: Incident) -> Incident:
+    """Every entry of a list once; of two signatures with one pattern, both stay unless they say the
+    same."""
+    header = incident.header
+    return msgspec.structs.replace(
+        incident,
+        header=msgspec.structs.replace(
+            header,
+            systems=_unique(header.systems),
+            signatures=_unique(header.signatures),
+            references=_unique(header.references),
+            aliases=_unique(header.aliases),
+        ),
+    )
+
+
+def _unique(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    return tuple(dict.fromkeys(items))
+
+
+def _masked(incident: Incident) -> Incident:
+    return _with_evidence(incident, mask_secrets)
+
+
+def _neutral(incident: Incident) -> Incident:
+    return _with_evidence(incident, lambda block: neutral(block) if _is_private(block) else block)
+
+
+def _is_private(block: str) -> bool:
+    return any(True for line in block.split("\n") for _name in private_names(line))
+
+
+def _with_evidence(incident: Incident, change: Callable[[str], str]) -> Incident:
+    body = incident.body
+    evidence = tuple(map(change, body.evidence))
+    return msgspec.structs.replace(incident, body=msgspec.structs.replace(body, evidence=evidence))
+
+
+_MENDS: tuple[tuple[str, Callable[[Incident], Incident]], ...] = (
+    ("entries that were given twice removed", _once),
+    ("secrets in the evidence masked", _masked),
+    ("names in the evidence made neutral", _neutral),
+)

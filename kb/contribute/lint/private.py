@@ -1,0 +1,122 @@
+"""Rules about what must not leave a team: secrets, and names of machines and people."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.rule import Rule
+from kb.contribute.neutral import is_public
+from kb.log.prefixes import split_prefix
+from kb.problem import Problem
+from kb.secrets import mask_secrets
+
+_ADDRESS = re.compile(r"(?<![\w.+=-])(?:\d{1,3}\.){3}\d{1,3}(?![\w.-]*\d)")
+_PERSON = re.compile(
+    r"[\w.+-]+@(?!example\.|v?\d)[\w-]+\.(?:[\w-]+\.)*[a-z]{2,}\b|(?:/home|/Users)/(?!user\b)[\w.-]+"
+)
+_DOMAIN = re.compile(
+    r"(?<![\w.@/-])(?:[A-Za-z][\w-]*\.)+(?:com|org|net|edu|gov|cn|local|internal|lan|corp)"
+    r"(?![\w-]|\.\w)"
+)
+_NUMBERED = re.compile(r"[A-Za-z][\w-]*(?:-\w*\d|\d\d)[\w-]*")
+_NEUTRAL = re.compile(
+    r"(?:gpu-)?(?:node|host|worker|trainer|pod|rank|server|head|login|gpu|master)-?(?:\d+|[a-z])?"
+    r"(?:\.(?:internal|local|cluster\.local|example\.(?:org|com|net)))?",
+    re.IGNORECASE,
+)
+_RESOLVERS = frozenset({"1.1.1.1", "8.8.4.4", "8.8.8.8"})
+"""Addresses of everybody, asked which way a packet takes."""
+
+
+class HoldsSecret(Rule):
+    """A record holds no token, key or password.
+
+    Records are shared, and stay in the history of a repository. A secret that was there once is no
+    secret any more: revoke it as well.
+
+    Wrong:
+
+    ```text
+    HF_TOKEN=hf_...the token...
+    ```
+
+    Right:
+
+    ```text
+    HF_TOKEN=<secret: token>
+    ```
+
+    `kb new` masks what it knows, and `kb lint --fix` does it in a file.
+    """
+
+    code = "SEC801"
+    help = "put <secret: its kind> in its place, and revoke it if anybody could read it"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        text = "\n".join(file.lines)
+        masked = mask_secrets(text)
+        if masked == text:
+            return
+        for number, (line, safe) in enumerate(zip(file.lines, masked.split("\n"), strict=True), 1):
+            if line != safe:
+                said = "this line holds what looks like a secret"
+                yield Problem(file.name, number, self.code, said, self.help, safe.strip()[:100])
+
+
+class NamesMachineOrPerson(Rule):
+    """Evidence names no host, public address, person or home directory of yours.
+
+    Names tell strangers how your cluster is built and who works there, and tell nobody what went
+    wrong. They also make the record harder to find: words that only your logs have weigh much.
+    Private addresses such as `10.0.0.1` are neutral, and so are `node-1`, `worker-0`, `example.org`
+    and `/home/user`.
+
+    Wrong:
+
+    ```text
+    dgx-h100-042.hpc.corp: NCCL WARN Call to connect from 52.14.3.9 timed out
+    ```
+
+    Right:
+
+    ```text
+    node-1: NCCL WARN Call to connect from 10.0.0.1 timed out
+    ```
+
+    `kb new` writes neutral names, and `kb lint --fix` puts them into the evidence of a file.
+    """
+
+    code = "SEC802"
+    help = "write node-1, 10.0.0.1, user@example.org or /home/user; kb lint --fix does it"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        lines = "\n".join(file.incident.body.evidence).split("\n")
+        for line in dict.fromkeys(lines):
+            for name in dict.fromkeys(private_names(line)):
+                yield self.problem(file, line, f"the evidence names `{name}`")
+
+
+PRIVATE_RULES: tuple[Rule, ...] = (HoldsSecret(), NamesMachineOrPerson())
+
+
+def private_names(line: str) -> Iterator[str]:
+    """Hosts, public addresses, people and home directories that a line names."""
+    host = split_prefix(line).host or ""
+    named = [host] if _NUMBERED.fullmatch(host) else []
+    for name in (*named, *_DOMAIN.findall(line)):
+        if not _NEUTRAL.fullmatch(name) and not is_public(name):
+            yield name
+    for address in _ADDRESS.findall(line):
+        if address not in _RESOLVERS and _is_global(address):
+            yield address
+    yield from _PERSON.findall(line)
+
+
+def _is_global(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_global
+    except ValueError:
+        return False

@@ -1,0 +1,190 @@
+"""Rules about what a tired person at three in the morning has to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from index.documents import Pattern
+from index.signatures import Scanner
+from kb.contribute.blanks import find_blanks
+from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.rule import Rule
+from kb.contribute.lint.verbs import CONDITIONS, VERBS
+from kb.glossary import has_chinese
+from kb.incident import Kind
+from kb.problem import Problem, Severity
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
+_CODE = re.compile(r"`[^`]*`")
+_BARE = re.compile(
+    r"(?:please )?(?:check|look at|see|inspect|read|examine|review|investigate|debug|consult)"
+    r"(?: (?:the|your|all|any|its|each|every|system|job|application|server|error|relevant|full))*"
+    r" (?:logs?|log files?|output|configurations?|settings?|documentation|docs|environment|network"
+    r"|hardware|cluster|system|issue|problem|errors?|details|code|status)"
+    r"(?: (?:for|of) (?:the |any |more )?"
+    r"(?:errors?|details|information|issues?|problems?|clues?|hints?|cause))?",
+    re.IGNORECASE,
+)
+
+
+class StepWithoutVerb(Rule):
+    """A step of `## Fix` tells somebody to do something.
+
+    At three in the morning a step is obeyed, not interpreted: it begins with its verb, or with the
+    condition under which it holds, and the verb follows. `Because ...` and `The ...` belong into
+    the paragraph below the step. (The linter knows some 450 verbs; a rare one is a warning only.)
+
+    Wrong:
+
+    ```markdown
+    1. Larger shared memory for the container.
+    ```
+
+    Right:
+
+    ```markdown
+    1. Restart the container with a larger shared memory mount.
+    ```
+    """
+
+    code = "PRO601"
+    severity = Severity.WARNING
+    help = "begin with a verb (Restart ..., Set ...), or with a condition (If ..., restart ...)"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        for number, step in enumerate(file.incident.body.fix, 1):
+            if not has_chinese(step.text) and not says_what_to_do(step.text):
+                start = f"{number}. {step.text.partition(chr(10))[0]}"
+                yield self.problem(file, start, "this step of the fix does not say what to do")
+
+
+class BareStep(Rule):
+    """A step says what to look at, with which command, and what it shows.
+
+    "Check the logs" is what brought the reader here.
+
+    Wrong:
+
+    ```markdown
+    1. Check the logs for errors.
+    ```
+
+    Right:
+
+    ````markdown
+    1. Look for the first Xid in the kernel's log of the node.
+
+       ```sh
+       dmesg -T | grep Xid | head -1
+       ```
+
+       79 means that the GPU has fallen off the bus.
+    ````
+    """
+
+    code = "PRO602"
+    help = "say which lines to look for, with which command, and what they mean"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        for step in file.incident.body.fix:
+            if (
+                step.command is None
+                and step.why is None
+                and _BARE.fullmatch(step.text.rstrip(" ."))
+            ):
+                message = "this step says neither what to look for nor how"
+                yield self.problem(file, step.text, message)
+
+
+class MissingCaution(Rule):
+    """Where another incident prints what a signature matches, the record has a `caution`.
+
+    The caution stands beside the confidence. It is one sentence about what a match does *not*
+    establish, so that nobody drains a node because of a line that two causes print.
+
+    Wrong: `pattern: Too many open files` in two records, and no `caution` in one of them.
+
+    Right:
+
+    ```yaml
+    caution: The limit of the whole system prints the same line as that of the process.
+    ```
+    """
+
+    code = "PRO603"
+    help = "add `caution`: one sentence about what a match does not establish"
+
+    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+        bold = [
+            file
+            for file in corpus.chosen
+            if file.incident.kind is Kind.INCIDENT and file.incident.header.caution is None
+        ]
+        pairs = [(file, one) for file in bold for one in file.incident.header.signatures]
+        scanner = Scanner([Pattern(one.pattern, one.regex) for _file, one in pairs])
+        told = set()
+        for other in corpus.files if pairs else ():
+            text = "\n".join(other.incident.body.evidence).encode()
+            if other.incident.kind is not Kind.INCIDENT:
+                continue
+            for number, _end in scanner.scan(text):
+                file, signature = pairs[number]
+                if other.incident.id != file.incident.id and file.name not in told:
+                    told.add(file.name)
+                    printed = f"`{other.incident.id}` prints `{signature.pattern}` too"
+                    yield self.problem(file, "signatures:", f"{printed}, and there is no caution")
+
+
+class Unfinished(Rule):
+    """Nothing of a draft is left to be written.
+
+    `kb new` marks what only a person can know with `TODO:`, so that it is not taken for knowledge
+    before somebody has written it.
+
+    Wrong:
+
+    ```markdown
+    ## Verify
+
+    TODO: how to see that it is fixed
+    ```
+
+    Right:
+
+    ```markdown
+    ## Verify
+
+    The first step is printed within a minute of the start.
+    ```
+    """
+
+    code = "DFT501"
+    help = "write it, and remove the mark `TODO:`"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        for blank in find_blanks(file.lines):
+            yield Problem(
+                file.name,
+                blank.line,
+                self.code,
+                f"`{blank.where}` is not written yet: {blank.what}",
+                self.help,
+                file.lines[blank.line - 1].strip()[:100],
+            )
+
+
+PROSE_RULES: tuple[Rule, ...] = (StepWithoutVerb(), BareStep(), MissingCaution(), Unfinished())
+
+
+def says_what_to_do(step: str) -> bool:
+    """Whether a step, or what stands behind a colon in it, begins with a verb, or with when, where
+    or for whom it holds and has a verb later."""
+    parts = re.split(r":\s", _CODE.sub("", step))
+    return any(_is_imperative(_WORD.findall(part.lower())) for part in parts)
+
+
+def _is_imperative(words: list[str]) -> bool:
+    first = words[0] if words else ""
+    return first in VERBS or (first in CONDITIONS and any(word in VERBS for word in words))

@@ -1,0 +1,103 @@
+"""`python -m kb.contribute.pages docs`: write what the code knows best: rules and schema."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kb.contribute.lint import ALL_RULES
+from kb.contribute.lint.rule import Rule
+from kb.contribute.lint.shape import SHAPE_RULES
+from kb.incident import Header
+
+FAMILIES = {
+    "SHP": "the shape of the file: YAML, keys, headings, steps",
+    "SIG": "signatures",
+    "EVD": "evidence: it finds its own record, and no other",
+    "IDS": "ids and the links between records",
+    "DFT": "drafts of `kb new`",
+    "PRO": "prose: what is to be done, and what a match does not say",
+    "DUP": "duplicates",
+    "SEC": "secrets, and names of machines and people",
+}
+"""The letters with which the codes of a family begin, and what the family is about."""
+
+_COMMAND = "python -m kb.contribute.pages docs"
+
+
+def pages() -> dict[str, str]:
+    """Every file that is written, by its path below `docs`."""
+    rules = sorted((*SHAPE_RULES, *ALL_RULES), key=lambda rule: rule.code)
+    return {
+        "incident.schema.json": json.dumps(_schema(), indent=2) + "\n",
+        "lint/README.md": _index(rules),
+        **{f"lint/{rule.code}.md": _page(rule) for rule in rules},
+    }
+
+
+def _schema() -> dict[str, Any]:
+    """JSON Schema of the front matter, for editors. Dates are text there, as in YAML."""
+    schema = msgspec.json.schema(Header)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Front matter of an incident record",
+        **schema,
+    }
+
+
+def _page(rule: Rule) -> str:
+    rest = _documentation(rule).partition("\n\n")[2]
+    title = f"# {rule.code}: {_name(rule)}"
+    return f"{title}\n\n{rule.severity.capitalize()}. **{_summary(rule)}**\n\n{rest}\n"
+
+
+def _index(rules: list[Rule]) -> str:
+    parts = [
+        "# What `kb lint` checks",
+        "An error keeps a record out, a warning does not. These pages are written from the"
+        f" docstrings of the rules by `{_COMMAND}`.",
+    ]
+    for letters, about in FAMILIES.items():
+        rows = [
+            f"| [{rule.code}]({rule.code}.md) | {_summary(rule)} |"
+            for rule in rules
+            if rule.code.startswith(letters)
+        ]
+        head = "| code | a good record |\n| --- | --- |\n"
+        parts += [f"## {letters}: {about}", head + "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _documentation(rule: Rule) -> str:
+    return inspect.getdoc(rule) or ""
+
+
+def _summary(rule: Rule) -> str:
+    return _documentation(rule).partition("\n\n")[0].replace("\n", " ")
+
+
+def _name(rule: Rule) -> str:
+    """`KeyGivenTwice` as words."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", type(rule).__name__).lower()
+
+
+def main() -> None:
+    """Write the files, and remove the pages of rules that are gone."""
+    directory = Path(sys.argv[1])
+    written = pages()
+    (directory / "lint").mkdir(parents=True, exist_ok=True)
+    for name, text in written.items():
+        (directory / name).write_text(text, encoding="utf-8")
+    for path in (directory / "lint").glob("*.md"):
+        if f"lint/{path.name}" not in written:
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()
