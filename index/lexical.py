@@ -10,6 +10,7 @@ import math
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 
+from index.damage import only_row
 from index.tokens import is_pair
 
 _MOST_TERMS = 64
@@ -68,8 +69,6 @@ def words_of(connection: sqlite3.Connection, numbers: Iterable[int]) -> dict[int
     """The distinct tokens of each document."""
     found = {}
     for number in numbers:
-        (text,) = connection.execute(
-            "SELECT tokens FROM lexical WHERE rowid = ?", (number,)
-        ).fetchone()
+        (text,) = only_row(connection, "SELECT tokens FROM lexical WHERE rowid = ?", number)
         found[number] = frozenset(text.split(" "))
     return found

@@ -67,8 +67,8 @@ def _read_all(
     problems: list[Problem] = []
     for file in files:
         try:
-            source = file.path.read_bytes()
-            incident = (accepted or {}).get(digest(source)) or file.read()
+            source = file.source()
+            incident = (accepted or {}).get(digest(source)) or file.read(source)
         except IncidentError as error:
             problems.extend(error.problems)
         else:
