@@ -29,10 +29,12 @@ def check_output(output: Path | None, form: Format, resume: bool) -> None:
     """Nothing is overwritten.
 
     Raises:
-        OutputError: the file exists.
+        OutputError: the file exists, or is none.
     """
     if resume and (output is None or form is not Format.JSONL):
         raise click.UsageError("--resume goes on with a file: --format jsonl -o FILE --resume")
+    if output and output.exists() and not output.is_file():
+        raise OutputError(f"{output} is not a file; choose another name")
     if output and output.exists() and not resume:
         raise OutputError(f"{output} exists; go on with it with --resume, or choose another name")
 
