@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import faiss
@@ -41,22 +42,28 @@ class DenseIndex:
         return cls(index)
 
     @classmethod
-    def load(cls, path: Path) -> DenseIndex:
-        """Read what `save` wrote.
+    def load(cls, path: Path, checksum: int) -> DenseIndex:
+        """Read what `save` wrote; `checksum` is what it returned.
 
         Raises:
             FileNotFoundError: there is no such file.
-            StoreDamaged: it is not a FAISS index.
+            StoreDamaged: it holds something else.
         """
-        data = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+        if not path.is_file():
+            raise FileNotFoundError(path)
         try:
-            return cls(faiss.deserialize_index(data))
-        except RuntimeError as error:
-            raise StoreDamaged(f"the vector index {path} is damaged") from error
+            data = path.read_bytes()
+        except OSError as error:
+            raise StoreDamaged(f"cannot read the vectors {path}: {error.strerror}") from error
+        if zlib.crc32(data) != checksum:
+            raise StoreDamaged(f"the vector index {path} is damaged")
+        return cls(faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8)))
 
-    def save(self, path: Path) -> None:
-        """Write the index to a file."""
-        path.write_bytes(faiss.serialize_index(self._index).tobytes())
+    def save(self, path: Path) -> int:
+        """Write the index to a file and return its checksum."""
+        data = faiss.serialize_index(self._index).tobytes()
+        path.write_bytes(data)
+        return zlib.crc32(data)
 
     def __len__(self) -> int:
         return int(self._index.ntotal)

@@ -67,6 +67,8 @@ class OnnxEncoder:
     """
 
     def __init__(self, directory: Path = MODEL_DIR) -> None:
+        # ONNX Runtime reports its use to its maker unless it is told not to before it is loaded.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime
         from tokenizers import Tokenizer
 

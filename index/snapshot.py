@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Self
@@ -11,9 +12,11 @@ import msgspec
 import numpy as np
 
 from index import lexical
+from index.damage import only_row, store_errors
 from index.dense import DenseIndex
 from index.documents import Candidate, Pattern, Query
 from index.encoder import Encoder
+from index.errors import StoreDamaged
 from index.signatures import Scanner
 from index.tokens import tokenize
 
@@ -42,23 +45,34 @@ class _Stored(msgspec.Struct, frozen=True):
 
 
 class Snapshot:
-    """A consistent view; later updates of the store do not change it. Close it after use."""
+    """A consistent view; later updates of the store do not change it. Close it after use.
 
-    def __init__(self, connection: sqlite3.Connection, dense: DenseIndex) -> None:
+    Whatever it reads, it raises StoreDamaged where the store turns out to be corrupt.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, dense: DenseIndex, where: str) -> None:
+        """`where` the store lies is said in errors: `in /some/directory`."""
         self._connection = connection
         self._dense = dense
-        self._owners = np.array(
-            [
-                row[0]
-                for row in connection.execute(
-                    "SELECT document FROM passages ORDER BY document, place"
-                )
-            ],
-            dtype=np.int64,
-        )
-        self.patterns = distinct_patterns(connection)
-        """Query and scanner number patterns by their place in this list."""
+        self._where = where
         self._document = lru_cache(_REMEMBERED)(self._read_document)
+        with store_errors(where):
+            self._meta = dict(connection.execute("SELECT key, value FROM meta"))
+            self._owners = np.array(
+                [
+                    row[0]
+                    for row in connection.execute(
+                        "SELECT document FROM passages ORDER BY document, place"
+                    )
+                ],
+                dtype=np.int64,
+            )
+            self.patterns = distinct_patterns(connection)
+            """Query and scanner number patterns by their place in this list."""
+        if patterns_checksum(self.patterns) != self._meta.get("patterns"):
+            raise StoreDamaged(f"the index {where} is damaged: patterns are missing")
+        if len(self._owners) != len(dense):
+            raise StoreDamaged(f"the index {where} is damaged: passages are missing")
 
     def __enter__(self) -> Self:
         return self
@@ -73,23 +87,31 @@ class Snapshot:
     @property
     def fingerprint(self) -> str:
         """State of the sources that the last update was given."""
-        return str(self._meta("fingerprint") or "")
+        return str(self._meta.get("fingerprint") or "")
 
     def __len__(self) -> int:
-        return int(self._connection.execute("SELECT count(*) FROM documents").fetchone()[0])
+        with store_errors(self._where):
+            return int(only_row(self._connection, "SELECT count(*) FROM documents")[0])
 
     def digests(self) -> dict[str, str]:
         """The digest of every document by its id."""
-        return dict(self._connection.execute("SELECT id, digest FROM documents"))
+        with store_errors(self._where):
+            return dict(self._connection.execute("SELECT id, digest FROM documents"))
 
     def payloads(self) -> dict[str, bytes]:
         """What every document carries for the caller, by its id and in order of ids."""
-        return dict(self._connection.execute("SELECT id, payload FROM documents ORDER BY id"))
+        with store_errors(self._where):
+            return {
+                identifier: _checked(payload, checksum)
+                for identifier, payload, checksum in self._connection.execute(
+                    "SELECT id, payload, checksum FROM documents ORDER BY id"
+                )
+            }
 
     def vectors(self, model: str, hashes: Collection[str]) -> dict[str, bytes]:
         """The stored vectors among these, by the hash of their text; none when they were made by
         another model."""
-        if self._meta("model") != model:
+        if self._meta.get("model") != model:
             return {}
         found: dict[str, bytes] = {}
         ordered = sorted(hashes)
@@ -97,7 +119,8 @@ class Snapshot:
             part = ordered[start : start + _VARIABLES_AT_ONCE]
             marks = ",".join("?" * len(part))
             query = f"SELECT hash, vector FROM vectors WHERE hash IN ({marks})"  # noqa: S608
-            found.update(self._connection.execute(query, part))
+            with store_errors(self._where):
+                found.update(self._connection.execute(query, part))
         return found
 
     def scanner(self) -> Scanner:
@@ -112,25 +135,36 @@ class Snapshot:
 
     def search(self, query: Query, encoder: Encoder) -> list[Candidate]:
         """Documents that any channel brings up, unordered; the caller weighs the channels."""
-        return _Search(
-            self._connection, self._dense, self._owners, self.patterns, self._document
-        ).run(query, encoder)
+        with store_errors(self._where):
+            search = _Search(
+                self._connection, self._dense, self._owners, self.patterns, self._document
+            )
+            return search.run(query, encoder)
 
     def _read_document(self, number: int) -> _Stored:
-        identifier, payload, tokens = self._connection.execute(
-            "SELECT id, payload, tokens FROM documents JOIN lexical ON lexical.rowid = number"
-            " WHERE number = ?",
-            (number,),
-        ).fetchone()
-        return _Stored(identifier, payload, frozenset(tokens.split(" ")))
+        identifier, payload, checksum, tokens = only_row(
+            self._connection,
+            "SELECT id, payload, checksum, tokens FROM documents"
+            " JOIN lexical ON lexical.rowid = number WHERE number = ?",
+            number,
+        )
+        return _Stored(identifier, _checked(payload, checksum), frozenset(tokens.split(" ")))
+
+    def check(self) -> None:
+        """Read the whole store, which takes time in proportion to its size.
+
+        Raises:
+            StoreDamaged: something in it is corrupt.
+        """
+        self.payloads()
+        with store_errors(self._where):
+            (found,) = only_row(self._connection, "PRAGMA integrity_check(1)")
+        if found != "ok":
+            raise StoreDamaged(f"the index {self._where} is damaged: {found}")
 
     def _blob(self, key: str) -> bytes | None:
-        blob = self._meta(key)
+        blob = self._meta.get(key)
         return blob if isinstance(blob, bytes) else None
-
-    def _meta(self, key: str) -> object:
-        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return row[0] if row else None
 
 
 def distinct_patterns(connection: sqlite3.Connection) -> list[DeclaredPattern]:
@@ -141,6 +175,17 @@ def distinct_patterns(connection: sqlite3.Connection) -> list[DeclaredPattern]:
     ):
         owners.setdefault(Pattern(text, bool(regex)), []).append((document, place))
     return [DeclaredPattern(pattern, tuple(places)) for pattern, places in owners.items()]
+
+
+def patterns_checksum(declared: Sequence[DeclaredPattern]) -> int:
+    """Of all patterns and who declares them."""
+    return zlib.crc32(repr(declared).encode())
+
+
+def _checked(payload: bytes, checksum: int) -> bytes:
+    if zlib.crc32(payload) != checksum:
+        raise StoreDamaged("the index is damaged: a document is not what it was")
+    return payload
 
 
 class _Search:
@@ -159,7 +204,7 @@ class _Search:
         self._owners = owners
         self._patterns = patterns
         self._document = document
-        (self._documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
+        (self._documents,) = only_row(connection, "SELECT count(*) FROM documents")
 
     def run(self, query: Query, encoder: Encoder) -> list[Candidate]:
         line_tokens = [frozenset(tokenize(line)) for line in query.lines]
@@ -205,10 +250,12 @@ class _Search:
         found: dict[int, list[tuple[int, float]]] = {}
         for number in seen:
             declared = self._patterns[number]
-            (documents,) = self._connection.execute(
+            (documents,) = only_row(
+                self._connection,
                 "SELECT documents FROM occurrences WHERE text = ? AND regex = ?",
-                (declared.pattern.text, declared.pattern.regex),
-            ).fetchone()
+                declared.pattern.text,
+                declared.pattern.regex,
+            )
             for document, place in declared.owners:
                 found.setdefault(document, []).append((place, 1.0 / documents))
         return {

@@ -16,12 +16,13 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock
 
+from index.damage import store_errors
 from index.dense import DenseIndex
 from index.documents import Changes, Document, Pattern
 from index.encoder import Encoder
 from index.errors import StoreDamaged, StoreError, StoreMissing
 from index.signatures import Scanner
-from index.snapshot import Snapshot, distinct_patterns
+from index.snapshot import Snapshot, distinct_patterns, patterns_checksum
 from index.tables import (
     Progress,
     all_vectors,
@@ -46,7 +47,7 @@ class Store:
 
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory
-        self._lock = directory and FileLock(directory / LOCK, timeout=_WAIT_FOR_WRITER_SECONDS)
+        self._lock = FileLock((directory or Path()) / LOCK, timeout=_WAIT_FOR_WRITER_SECONDS)
         self._memory: sqlite3.Connection | None = None
         self._memory_dense: DenseIndex | None = None
 
@@ -110,8 +111,8 @@ class Store:
         if self._memory is not None and self._memory_dense is not None:
             copy = _connect(":memory:")
             self._memory.backup(copy)
-            return Snapshot(copy, self._memory_dense)
-        if self.directory is None or not (self.directory / DATABASE).exists():
+            return Snapshot(copy, self._memory_dense, "in memory")
+        if self.directory is None or not (self.directory / DATABASE).is_file():
             raise StoreMissing("no index has been built yet; run: kb index")
         for _attempt in range(_OPEN_ATTEMPTS):
             # A newer build may remove the vectors between the two reads; the next try sees it.
@@ -120,33 +121,44 @@ class Store:
         raise StoreDamaged(f"the vectors of the index in {self.directory} are missing")
 
     def _open_once(self, directory: Path) -> Snapshot:
-        connection = _connect_reader(directory)
+        with store_errors(f"in {directory}"):
+            connection = _connect_reader(directory)
         try:
-            with _sqlite_errors(directory):
+            with store_errors(f"in {directory}"):
                 connection.execute("BEGIN")
                 generation = current_generation(connection)
-            return Snapshot(connection, DenseIndex.load(directory / _vectors_name(generation)))
+                checksum = get_meta(connection, "vectors")
+            dense = DenseIndex.load(directory / _vectors_name(generation), checksum)
+            return Snapshot(connection, dense, f"in {directory}")
         except BaseException:
             connection.close()
             raise
 
     def clear(self) -> None:
-        """Remove everything that was built. Incidents are not touched: they are elsewhere."""
+        """Remove everything that was built. Incidents are not touched: they are elsewhere.
+
+        Raises:
+            StoreError: the directory cannot be written.
+        """
         if self.directory is None:
             return
-        with self.locked():
+        with self.locked(), store_errors(f"in {self.directory}"):
             for path in [*self.directory.glob("vectors-*"), *self.directory.glob(f"{DATABASE}*")]:
                 path.unlink(missing_ok=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other writers out, so that what is opened within is what was just built."""
-        if self.directory is None or self._lock is None:
+        if self.directory is None:
             yield
             return
-        _make_writable(self.directory)
-        with self._lock:
+        with store_errors(f"in {self.directory}"):
+            _make_writable(self.directory)
+            self._lock.acquire()
+        try:
             yield
+        finally:
+            self._lock.release()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -156,7 +168,7 @@ class Store:
             return
         with (
             self.locked(),
-            _sqlite_errors(self.directory),
+            store_errors(f"in {self.directory}"),
             closing(_connect(str(self.directory / DATABASE))) as connection,
         ):
             connection.execute("PRAGMA journal_mode = WAL")
@@ -181,8 +193,10 @@ class Store:
         if self.directory is None:
             self._memory_dense = dense
         else:
-            _write_durably(dense, self.directory / _vectors_name(generation))
+            checksum = _write_durably(dense, self.directory / _vectors_name(generation))
+            set_meta(connection, "vectors", checksum)
         declared = distinct_patterns(connection)
+        set_meta(connection, "patterns", patterns_checksum(declared))
         blob = get_meta(connection, "signatures")
         scanner = Scanner.cached([one.pattern for one in declared], blob)
         count_occurrences(connection, declared, scanner)
@@ -194,7 +208,7 @@ class Store:
         if self.directory is None:
             return
         with (
-            suppress(StoreError, sqlite3.Error),
+            suppress(StoreError, sqlite3.Error, OSError),
             closing(_connect_reader(self.directory)) as connection,
         ):
             current = get_meta(connection, "generation") or 0
@@ -244,24 +258,14 @@ def _connect_reader(directory: Path) -> sqlite3.Connection:
     )
 
 
-@contextmanager
-def _sqlite_errors(directory: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "no such table: meta" in str(error):
-            raise StoreMissing("no index has been built yet; run: kb index") from error
-        if "no such table" in str(error) or "malformed" in str(error):
-            raise StoreDamaged(f"the index in {directory} is damaged: {error}") from error
-        raise StoreError(f"cannot use the index in {directory}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreDamaged(f"the index in {directory} is damaged: {error}") from error
-
-
-def _write_durably(dense: DenseIndex, path: Path) -> None:
-    """Write under another name, flush to disk, then rename."""
+def _write_durably(dense: DenseIndex, path: Path) -> int:
+    """Write under another name, flush to disk, then rename. Return the checksum."""
     temporary = path.with_suffix(".partial")
-    dense.save(temporary)
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        checksum = dense.save(temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return checksum

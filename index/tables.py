@@ -19,6 +19,7 @@ from index.snapshot import DeclaredPattern
 from index.tokens import tokenize
 
 _ENCODE_AT_ONCE = 64
+_UNIT = 1e-3
 
 Progress = Callable[[int, int], None]
 """Called with the number of passages encoded and their total."""
@@ -27,7 +28,7 @@ _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, digest TEXT NOT NULL,
-    example TEXT NOT NULL, payload BLOB NOT NULL
+    example TEXT NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL
 );
 CREATE TABLE occurrences (text TEXT NOT NULL, regex INTEGER NOT NULL, documents INTEGER NOT NULL,
     PRIMARY KEY (text, regex)) WITHOUT ROWID;
@@ -123,8 +124,14 @@ def _delete(connection: sqlite3.Connection, number: int) -> None:
 
 def _insert(connection: sqlite3.Connection, document: Document) -> None:
     number = connection.execute(
-        "INSERT INTO documents (id, digest, example, payload) VALUES (?, ?, ?, ?)",
-        (document.id, document.digest, document.example, document.payload),
+        "INSERT INTO documents (id, digest, example, payload, checksum) VALUES (?, ?, ?, ?, ?)",
+        (
+            document.id,
+            document.digest,
+            document.example,
+            document.payload,
+            zlib.crc32(document.payload),
+        ),
     ).lastrowid
     connection.execute(
         "INSERT INTO lexical (rowid, tokens) VALUES (?, ?)",
@@ -165,13 +172,20 @@ def encode_missing(
 
 
 def all_vectors(connection: sqlite3.Connection) -> Vectors:
-    """All vectors in the order of the passages, (n, dim)."""
+    """All vectors in the order of the passages, (n, dim).
+
+    Raises:
+        StoreDamaged: one is not of unit length, as it was when it was stored.
+    """
     rows = connection.execute(
         "SELECT vector FROM passages JOIN vectors USING (hash) ORDER BY document, place"
     ).fetchall()
     if not rows:
         return np.zeros((0, 1), np.float32)
-    return np.frombuffer(b"".join(row[0] for row in rows), np.float32).reshape(len(rows), -1)
+    vectors = np.frombuffer(b"".join(row[0] for row in rows), np.float32).reshape(len(rows), -1)
+    if not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=_UNIT):
+        raise StoreDamaged("the vectors of the index are damaged")
+    return vectors
 
 
 def count_occurrences(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -14,6 +15,7 @@ def main() -> None:
     """Run `kb`. Errors that a user can cause end in one sentence and exit code 2."""
     # When the reader of a pipe goes away (`kb list | head`), end quietly like any other filter.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    _open_missing_streams()
     try:
         code = cli.main(prog_name="kb", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -23,7 +25,17 @@ def main() -> None:
         code = 2
     except click.Abort:
         code = 130
+    except OSError as error:  # the terminal is gone, the disk under a redirection is full, ...
+        click.ClickException(str(error)).show()
+        code = 2
     sys.exit(code or 0)
+
+
+def _open_missing_streams() -> None:
+    """Whoever starts `kb` with a stream closed (`<&-`) means that nothing comes or goes there."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 if __name__ == "__main__":

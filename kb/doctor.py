@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from index.encoder import load_encoder
-from index.errors import SearchIndexError, StoreError
+from index.errors import SearchIndexError, StoreDamaged, StoreError
 from index.signatures import Scanner
 from index.store import Store
 from kb.errors import KbError
@@ -101,6 +101,9 @@ def _index(settings: Settings) -> Check:
         with Store(directory).open() as snapshot:
             fresh = snapshot.fingerprint == Library(settings.incidents).fingerprint()
             state = "up to date" if fresh else "out of date, the next kb ask updates it"
+            snapshot.check()
             return Check("index", True, f"{len(snapshot)} incidents, {state}")
+    except StoreDamaged as error:
+        return Check("index", False, str(error), "run: kb index --rebuild")
     except StoreError as error:
         return Check("index", True, str(error), "the first kb ask builds it too")

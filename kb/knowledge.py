@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
-from index.documents import Candidate, Changes, Query
+from index.documents import Candidate, Changes, Pattern, Query
 from index.encoder import Encoder, load_encoder, model_name
 from index.errors import StoreDamaged, StoreError, StoreMissing
 from index.signatures import Scanner
@@ -28,10 +29,17 @@ Report = Callable[[int, int], None]
 """Called with the number of passages encoded and their total."""
 Notify = Callable[[str], None]
 """Called with one sentence that the user should read."""
+Renew = Callable[[StoreDamaged], Snapshot]
+"""Called when the index turns out to be damaged; gives the one that was built in its place."""
 
+Read = TypeVar("Read")
 
 _REMEMBERED = 128
 """Questions whose answers are kept; an answer is some 200 kB."""
+
+
+def _texts(snapshot: Snapshot) -> list[Pattern]:
+    return [declared.pattern for declared in snapshot.patterns]
 
 
 def _silent_report(_done: int, _total: int) -> None:
@@ -45,11 +53,14 @@ def _silent_notify(_sentence: str) -> None:
 class Knowledge:
     """The incidents of one list of directories, ready to be asked. Safe to use from one thread."""
 
-    def __init__(self, snapshot: Snapshot, encoder: Callable[[], Encoder]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, encoder: Callable[[], Encoder], renew: Renew | None = None
+    ) -> None:
         self.snapshot = snapshot
         self.signatures: Scanner = snapshot.scanner()
         self.markers: Scanner = snapshot.extra_scanner(MARKER_PATTERNS)
         self._encoder = encoder
+        self._renew = renew
         self._remembered = lru_cache(_REMEMBERED)(self._search)
 
     @property
@@ -63,10 +74,26 @@ class Knowledge:
 
     def incidents(self) -> list[Incident]:
         """All records, in order of their ids."""
-        return [from_payload(payload).incident for payload in self.snapshot.payloads().values()]
+        payloads = self._intact(Snapshot.payloads)
+        return [from_payload(payload).incident for payload in payloads.values()]
 
     def _search(self, query: Query) -> list[Candidate]:
-        return self.snapshot.search(query, self.encoder)
+        return self._intact(lambda snapshot: snapshot.search(query, self.encoder))
+
+    def _intact(self, read: Callable[[Snapshot], Read]) -> Read:
+        """Read from the index; one that turns out to be damaged is built again, once."""
+        try:
+            return read(self.snapshot)
+        except StoreDamaged as error:
+            if self._renew is None:
+                raise
+            renewed = self._renew(error)
+        if _texts(renewed) != _texts(self.snapshot):  # who asks has numbers of its patterns
+            renewed.close()
+            raise StoreDamaged("the index was damaged and is built again; ask once more")
+        self.snapshot.close()
+        self.snapshot = renewed
+        return read(renewed)
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +115,11 @@ class Knowledge:
         """
         library = Library(settings.incidents)
         encoder = load_in_background(settings.model)
-        return cls(_open_current(library, settings, encoder, report, notify), encoder)
+
+        def renew(error: StoreDamaged) -> Snapshot:
+            return _built_again(error, library, settings, encoder, report, notify)
+
+        return cls(_open_current(library, settings, encoder, report, notify), encoder, renew)
 
 
 def prepare(
@@ -156,12 +187,12 @@ def _fill(
         documents, unchanged = [], []
         problems: list[Problem] = []
         for file in library.files():
-            source = file.path.read_bytes()
-            if stored.get(file.path.stem) == digest(source):
-                unchanged.append(file.path.stem)
-                continue
             try:
-                documents.append(to_document(file.read(), source))
+                source = file.source()
+                if stored.get(file.path.stem) == digest(source):
+                    unchanged.append(file.path.stem)
+                else:
+                    documents.append(to_document(file.read(source), source))
             except IncidentError as error:
                 problems.extend(error.problems)
         changes = store.update(
@@ -194,7 +225,35 @@ def _open_current(
     except StoreMissing:
         pass
     except StoreDamaged as error:
-        notify(f"{error}; building it again")
+        return _built_again(error, library, settings, encoder, report, notify)
+    except StoreError:
+        pass  # said below: it cannot be written either
+    return _built(library, settings, encoder, report, notify)
+
+
+def _built_again(
+    error: StoreDamaged,
+    library: Library,
+    settings: Settings,
+    encoder: Callable[[], Encoder],
+    report: Report,
+    notify: Notify,
+) -> Snapshot:
+    notify(f"{error}; building it again")
+    with suppress(StoreError):
+        Store(index_directory(library.directories, model_name(settings.model))).clear()
+    return _built(library, settings, encoder, report, notify)
+
+
+def _built(
+    library: Library,
+    settings: Settings,
+    encoder: Callable[[], Encoder],
+    report: Report,
+    notify: Notify,
+) -> Snapshot:
+    """Build what is missing, in memory where it cannot be written, and open it."""
+    model = model_name(settings.model)
     try:
         store, _changes, problems = update(library, settings, encoder, report)
     except StoreDamaged:

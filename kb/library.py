@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -22,16 +24,28 @@ class IncidentFile(msgspec.Struct, frozen=True):
     path: Path
     name: str
 
-    def read(self) -> Incident:
-        """Read the record.
+    # A query that finds its index up to date reads no Markdown, so it is imported here.
+
+    def source(self) -> bytes:
+        """The bytes of the file.
 
         Raises:
-            IncidentError: the file is not a valid record.
-            LogError: the file cannot be read.
+            IncidentError: it cannot be read, or is too large.
         """
-        from kb.markdown import read  # a query that finds its index up to date reads no Markdown
+        from kb.markdown import read_source
 
-        return read(self.path, self.name)
+        return read_source(self.path, self.name)
+
+    def read(self, source: bytes | None = None) -> Incident:
+        """Read the record, from the bytes where they are there already.
+
+        Raises:
+            IncidentError: the file is not a valid record, or cannot be read.
+        """
+        from kb.markdown import parse_source
+
+        data = self.source() if source is None else source
+        return parse_source(data, self.name, self.path.stem)
 
 
 class Library:
@@ -79,15 +93,19 @@ class Library:
         """Changes when any file is added, removed or written."""
         digest = hashlib.sha256()
         for file in self.files():
-            status = file.path.stat()
-            digest.update(f"{file.path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+            with suppress(FileNotFoundError):  # it was just removed
+                status = file.path.stat()
+                place = f"{file.path}\0{status.st_size}\0{status.st_mtime_ns}\0"
+                digest.update(os.fsencode(place))
         return digest.hexdigest()
 
 
 def markdown_files(directory: Path) -> Iterator[Path]:
-    """The incident files below a directory, sorted; README.md and hidden files are none."""
+    """The incident files below a directory, sorted; README.md, hidden files and what is no file
+    (a pipe, a device, a link to nowhere) are none."""
     found: Sequence[Path] = sorted(directory.glob("**/*.md"))
     for path in found[:_LARGEST_LIBRARY]:
         relative = path.relative_to(directory)
-        if path.name != "README.md" and not any(part.startswith(".") for part in relative.parts):
+        hidden = any(part.startswith(".") for part in relative.parts)
+        if path.name != "README.md" and not hidden and path.is_file():
             yield path

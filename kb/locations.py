@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import platformdirs
+
+from kb.errors import SettingsError
 
 _APP = "incident-kb"
 
@@ -23,22 +25,36 @@ def packaged_incidents() -> Path:
 def config_file() -> Path:
     """The user's configuration file, whether it exists or not."""
     override = os.environ.get("KB_CONFIG")
-    return Path(override) if override else Path(platformdirs.user_config_dir(_APP)) / "config.toml"
+    return Path(override) if override else _of_user(platformdirs.user_config_dir) / "config.toml"
 
 
 def cache_directory() -> Path:
     """Where indexes are kept; `KB_CACHE` overrides the platform's choice."""
     override = os.environ.get("KB_CACHE")
-    return Path(override) if override else Path(platformdirs.user_cache_dir(_APP))
+    return Path(override) if override else _of_user(platformdirs.user_cache_dir)
 
 
 def state_directory() -> Path:
     """Where the last searches are kept; `KB_STATE` overrides the platform's choice."""
     override = os.environ.get("KB_STATE")
-    return Path(override) if override else Path(platformdirs.user_state_dir(_APP))
+    return Path(override) if override else _of_user(platformdirs.user_state_dir)
 
 
 def index_directory(incidents: Iterable[Path], model: str) -> Path:
     """The index of one list of incident directories and one encoder."""
     key = "\0".join([*(str(path.resolve()) for path in incidents), model])
     return cache_directory() / f"index-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def _of_user(find: Callable[[str], str]) -> Path:
+    """A directory of the user.
+
+    Raises:
+        SettingsError: the user has no home.
+    """
+    try:
+        return Path(find(_APP))
+    except RuntimeError as error:
+        raise SettingsError(
+            "this user has no home directory; set HOME, or KB_CONFIG, KB_CACHE and KB_STATE"
+        ) from error

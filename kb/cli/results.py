@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 
 import click
 
 from kb.classify import Journal, Summary, encode
-from kb.errors import OutputError
+from kb.errors import IncidentError, OutputError
 from kb.files import write_whole
 from kb.incident import Incident
 from kb.library import Library
@@ -29,10 +29,12 @@ def check_output(output: Path | None, form: Format, resume: bool) -> None:
     """Nothing is overwritten.
 
     Raises:
-        OutputError: the file exists.
+        OutputError: the file exists, or is none.
     """
     if resume and (output is None or form is not Format.JSONL):
         raise click.UsageError("--resume goes on with a file: --format jsonl -o FILE --resume")
+    if output and output.exists() and not output.is_file():
+        raise OutputError(f"{output} is not a file; choose another name")
     if output and output.exists() and not resume:
         raise OutputError(f"{output} exists; go on with it with --resume, or choose another name")
 
@@ -81,4 +83,9 @@ def _records(summary: Summary, settings: Settings) -> dict[str, Incident]:
     """The records of the incidents that were found."""
     wanted = {name for name, _sure, _perhaps in summary.incidents}
     files = Library(settings.incidents).files()
-    return {file.path.stem: file.read() for file in files if file.path.stem in wanted}
+    found = {}
+    for file in files:
+        if file.path.stem in wanted:
+            with suppress(IncidentError):  # it was just broken; the page does without
+                found[file.path.stem] = file.read()
+    return found

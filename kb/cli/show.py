@@ -24,7 +24,7 @@ def command(identifier: str, incidents: tuple[Path, ...]) -> None:
     if file is None:
         raise LibraryError(f"there is no incident `{identifier}`{_nearest(identifier, library)}")
     if not sys.stdout.isatty():
-        click.echo(file.path.read_bytes(), nl=False)
+        click.echo(file.source(), nl=False)
         return
     from kb.cli.terminal import show
     from kb.views.record import render

@@ -196,15 +196,17 @@ def _settled(voices: Iterable[Sequence[Remark]]) -> dict[str | None, int]:
     return {file: min(numbers) for file, numbers in last.items() if len(numbers) > 1}
 
 
-def _lives_on(one: Exit, remarks: Iterable[Remark]) -> bool:
-    """Whether a rank that is reported as ended works on later in the same file: started again."""
-    return one.rank is not None and any(
-        remark.rank == one.rank
-        and remark.file == one.remark.file
-        and remark.number > one.remark.number
-        and _is_ordinary(remark)
+def _without_survivors(exits: Sequence[Exit], remarks: Iterable[Remark]) -> list[Exit]:
+    """Without those of ranks that work on later in the same file: they were started again."""
+    ended = {(one.rank, one.remark.file) for one in exits if one.rank is not None}
+    lives_to: dict[tuple[int | None, str | None], int] = {
+        place: remark.number
         for remark in remarks
-    )
+        if (place := (remark.rank, remark.file)) in ended and _is_ordinary(remark)
+    }
+    return [
+        one for one in exits if lives_to.get((one.rank, one.remark.file), -1) <= one.remark.number
+    ]
 
 
 class Cast:
@@ -217,7 +219,7 @@ class Cast:
         recorded: Recorded | None = None,
     ) -> None:
         remarks = list(remarks)
-        self.exits = [one for one in exits if not _lives_on(one, remarks)]
+        self.exits = _without_survivors(exits, remarks)
         self.recorded = recorded
         by_rank: dict[int, list[Remark]] = defaultdict(list)
         by_host: dict[str | None, list[Remark]] = defaultdict(list)
@@ -250,13 +252,23 @@ class Cast:
 
     def host_told(self, rank: int | None) -> str | None:
         """The host of a rank as a launcher reports it, or the only one that is named at all."""
-        told = [one for one in self.exits if one.host]
-        for one in told:
-            if one.rank == rank and rank is not None:
-                return one.host
-        named = {one.host for one in told}
-        return named.pop() if len(named) == 1 else None
+        if rank is not None:
+            for one in self.exits_of(rank):
+                if one.host:
+                    return one.host
+        return next(iter(self._hosts_told)) if len(self._hosts_told) == 1 else None
 
     def exits_of(self, rank: int) -> list[Exit]:
         """All that is told about how a rank ended."""
-        return [one for one in self.exits if one.rank == rank]
+        return self._exits_by_rank.get(rank, [])
+
+    @cached_property
+    def _hosts_told(self) -> set[str]:
+        return {one.host for one in self.exits if one.host}
+
+    @cached_property
+    def _exits_by_rank(self) -> dict[int | None, list[Exit]]:
+        found: dict[int | None, list[Exit]] = defaultdict(list)
+        for one in self.exits:
+            found[one.rank].append(one)
+        return found

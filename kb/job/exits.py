@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import msgspec
 
@@ -16,7 +17,9 @@ from kb.job.remark import Remark
 from kb.job.voices import Recording
 
 SIGTERM = 15
-_MOST_RANKS = 100_000
+_MOST_RANKS = 10_000
+"""Of one list; a line of a hostile log can name billions."""
+_MOST_EXITS = 20_000
 
 
 class Exit(msgspec.Struct, frozen=True):
@@ -133,7 +136,7 @@ _TORCHRUN_EXIT = re.compile(r"(-?\d+) \(pid: (\d+)\)")
 
 def read_exits(recording: Recording) -> list[Exit]:
     """All reports in the lines of a job, in their order, with the ranks as far as known."""
-    found = list(_reports(recording.remarks))
+    found = list(islice(_reports(recording.remarks), _MOST_EXITS))
     known = [one for one in found if one.rank is not None]
     by_place = _in_order(recording.remarks)
     by_place |= {
@@ -239,7 +242,9 @@ def read_ranks(text: str) -> list[int]:
     ranks: list[int] = []
     for low, high in re.findall(r"(\d+)(?:-(\d+))?", text):
         ranks += range(int(low), min(int(high or low), int(low) + _MOST_RANKS) + 1)
-    return ranks
+        if len(ranks) > _MOST_RANKS:
+            break
+    return ranks[:_MOST_RANKS]
 
 
 def _int(text: str | None) -> int | None:

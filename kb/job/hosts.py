@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterable
 _LAST_PART = re.compile(r"(\d+|(?<=[-_])[a-z])(?!.*\d)")
 _COUNT = re.compile(r"nnodes[\"' =:]+(?:\d+:)?(\d+)|\b(\d+) nodes\b|num_nodes[ =:]+(\d+)")
 
+_MOST_NODES = 100_000
+"""A larger number in a name is a date or a serial number."""
+
 
 def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
     """Names like those of the hosts that speak, which are spoken of but never speak.
@@ -39,6 +42,8 @@ def _gaps(present: Collection[str], lines: Iterable[str]) -> list[str]:
         return []
     low = 0 if 0 in numbered else 1
     high = max([*numbered, *(low + count - 1 for count in stated)])
+    if high - low >= _MOST_NODES:
+        return []
     some_host = next(iter(numbered.values()))
     return [_renumbered(some_host, n) for n in range(low, high + 1) if n not in numbered]
 

@@ -56,7 +56,8 @@ def _failed_by_itself(cast: Cast) -> Judgement | None:
     """Exceptions, crashes and named causes, the earliest first; equal words share the blame."""
     found = [_suspect(cast, voice) for voice in cast.voices if voice.standing >= Standing.OWN]
     told = [one for rank in cast.known_ranks for one in _silent_deaths(cast, rank)]
-    told = [one for one in told if one.rank not in {suspect.rank for suspect in found}]
+    speaking = {suspect.rank for suspect in found}
+    told = [one for one in told if one.rank not in speaking]
     if not found and told:
         return _silent(cast, told)
     if not found:

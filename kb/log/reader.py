@@ -26,6 +26,11 @@ BLOCK_BYTES = 1 << 20
 SNIFF_BYTES = 4096
 """The beginning of a source, by which its encoding and compression are told."""
 
+_ALWAYS_EXPANDED = 1 << 30
+_MOST_EXPANSION = 200
+"""A compressed source is read up to so many times its size, and up to a gigabyte whatever that is:
+ordinary logs shrink to a tenth or a fiftieth, and a few kilobytes can be made to grow forever."""
+
 _BINARY_SHARE = 0.10
 _ODD = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
 """What text hardly has: all control characters but white space and escapes."""
@@ -121,7 +126,7 @@ class Source:
     def _decoded(self, raw: Readable) -> Iterator[bytes]:
         """Decompress and convert to UTF-8. What can be read of a damaged file is read."""
         head = _read_some(raw, SNIFF_BYTES)
-        chunks = self._chunks(_decompressed(head, _Rejoined(head, raw)))
+        chunks = self._chunks(_Rejoined(head, raw))
         first = next(chunks, b"")
         encoding = _encoding(first[:SNIFF_BYTES])
         self.binary = encoding is None and _looks_binary(first[:SNIFF_BYTES])
@@ -131,10 +136,18 @@ class Source:
             data = decoder.decode(chunk).encode() if decoder else chunk
             yield data.replace(b"\r", b"\n") if returns else data
 
-    def _chunks(self, read: Callable[[int], bytes]) -> Iterator[bytes]:
+    def _chunks(self, packed: _Rejoined) -> Iterator[bytes]:
+        read, total = _decompressed(packed), 0
         try:
             while chunk := read(BLOCK_BYTES):
                 yield chunk
+                total += len(chunk)
+                if total > max(_ALWAYS_EXPANDED, _MOST_EXPANSION * packed.given):
+                    self.notice = (
+                        f"{self.name or 'standard input'} expands to more than {_MOST_EXPANSION}"
+                        f" times its size; read up to there ({total >> 20:,} MB)"
+                    )
+                    return
         except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
             self.notice = f"{self.name or 'standard input'} is damaged, read up to there: {error}"
 
@@ -227,8 +240,9 @@ def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
     return Source(written(name), lambda: path.open("rb"), one_of_many=one_of_many, path=path)
 
 
-def _decompressed(head: bytes, stream: Readable) -> Callable[[int], bytes]:
+def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:
     """The function that reads on; of a truncated file it gives all that is there."""
+    head = stream.head
     if head.startswith(_GZIP_MAGIC):
         return gzip.GzipFile(fileobj=cast("IO[bytes]", stream)).read1
     if head.startswith(_ZSTD_MAGIC):
@@ -312,14 +326,19 @@ class _Watched:
 
 
 class _Rejoined:
-    """A stream whose first bytes were read already."""
+    """A stream whose first bytes were read already. Counts the bytes that it has given."""
 
     def __init__(self, head: bytes, rest: Readable) -> None:
-        self._head, self._rest = head, rest
+        self.head = head
+        self.given = 0
+        self._left, self._rest = head, rest
 
     def read(self, size: int = -1, /) -> bytes:
-        if not self._head:
-            return self._rest.read(size)
-        cut = len(self._head) if size < 0 else size
-        part, self._head = self._head[:cut], self._head[cut:]
+        part = self._first(size) if self._left else self._rest.read(size)
+        self.given += len(part)
+        return part
+
+    def _first(self, size: int) -> bytes:
+        cut = len(self._left) if size < 0 else size
+        part, self._left = self._left[:cut], self._left[cut:]
         return part

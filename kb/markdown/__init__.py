@@ -1,6 +1,15 @@
 """Incident records as Markdown: `parse` reads, `render` writes, a round trip loses nothing."""
 
-from kb.markdown.parse import MAX_BYTES, as_written, parse, read
+from kb.markdown.parse import MAX_BYTES, as_written, parse, parse_source, read, read_source
 from kb.markdown.render import fenced, render
 
-__all__ = ["MAX_BYTES", "as_written", "fenced", "parse", "read", "render"]
+__all__ = [
+    "MAX_BYTES",
+    "as_written",
+    "fenced",
+    "parse",
+    "parse_source",
+    "read",
+    "read_source",
+    "render",
+]

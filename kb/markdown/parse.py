@@ -16,7 +16,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from index.documents import Pattern
 from index.errors import PatternError
 from index.signatures import check
-from kb.errors import IncidentError, LogError
+from kb.errors import IncidentError
 from kb.incident import Body, Distinction, Header, Incident, Step
 from kb.markdown.frontmatter import FrontMatterError, parse_header
 from kb.problem import Problem
@@ -37,6 +37,7 @@ HEADINGS: Mapping[str, bool] = {
 """The headings in their order, and whether each is required."""
 
 _MARKDOWN = MarkdownIt("commonmark").use(front_matter_plugin)
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _DISTINCTION = re.compile(r"^`(?P<other>[^`]+)`:\s+(?P<question>.+)$", re.DOTALL)
 
 
@@ -44,15 +45,25 @@ def read(path: Path, name: str | None = None) -> Incident:
     """Read one file; `name` is how it is called in messages.
 
     Raises:
-        IncidentError: the file is not a valid record.
-        LogError: the file cannot be read.
+        IncidentError: the file is not a valid record, or cannot be read.
     """
     shown = name or str(path)
+    return parse_source(read_source(path, shown), shown, path.stem)
+
+
+def read_source(path: Path, shown: str) -> bytes:
+    """The bytes of a file of the size of a record.
+
+    Raises:
+        IncidentError: it is larger, or cannot be read.
+    """
     try:
-        data = path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise LogError(path, error.strerror or str(error)) from error
-    if data is None:
+        reason = f"the file cannot be read: {error.strerror or error}"
+        raise _failure(shown, 1, "SHP115", reason, "make it readable, or remove it") from error
+    if len(data) > MAX_BYTES:
         raise _failure(
             shown,
             1,
@@ -60,6 +71,15 @@ def read(path: Path, name: str | None = None) -> Incident:
             f"the file is larger than {MAX_BYTES:,} bytes",
             "keep the telling lines of the evidence only",
         )
+    return data
+
+
+def parse_source(data: bytes, shown: str, expected_id: str) -> Incident:
+    """Read a record from the bytes of its file, whose name is `expected_id`.
+
+    Raises:
+        IncidentError: it is not valid.
+    """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -67,7 +87,7 @@ def read(path: Path, name: str | None = None) -> Incident:
         raise _failure(
             shown, line, "SHP114", "the file is not valid UTF-8", "save it as UTF-8"
         ) from error
-    return parse(text, shown, expected_id=path.stem)
+    return parse(text, shown, expected_id)
 
 
 def _failure(path: str, line: int, code: str, message: str, advice: str) -> IncidentError:
@@ -80,7 +100,8 @@ def parse(text: str, path: str = "<text>", expected_id: str | None = None) -> In
     Raises:
         IncidentError: with all problems found, each with line, rule code and help.
     """
-    reader = _Reader(text, path)
+    reader = _Reader(text.replace("\r\n", "\n"), path)
+    reader.check_characters()
     header = reader.header()
     if header:
         reader.check_patterns(header)
@@ -115,6 +136,17 @@ class _Reader:
         numbered = list(enumerate(self.lines, 1))
         first = next((n for n, line in numbered if line.startswith(start)), 1)
         return next((n for n, line in numbered[first - 1 :] if text in line), first)
+
+    def check_characters(self) -> None:
+        """What moves a cursor or ends a line unseen has no place in a page of text."""
+        for number, line in enumerate(self.lines, 1):
+            if match := _CONTROL.search(line):
+                self.report(
+                    number,
+                    "SHP116",
+                    f"the control character U+{ord(match[0]):04X} stands in the text",
+                    "remove it; of terminal output, keep what can be read",
+                )
 
     def header(self) -> Header | None:
         first = self.root.children[0] if self.root.children else None

@@ -18,6 +18,7 @@ from kb.views.prose import heading
 
 _FILE_WIDTH = 100
 _LONGEST_TEMPLATE = 300
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def render(summary: Summary) -> RenderableType:
@@ -44,7 +45,13 @@ def to_csv(summary: Summary) -> bytes:
 
 def _cells(result: Result) -> tuple[object, ...]:
     row = result.row()
-    return msgspec.structs.astuple(msgspec.structs.replace(row, path=printable(row.path)))
+    printed = msgspec.structs.replace(row, path=printable(row.path))
+    return tuple(map(_inert, msgspec.structs.astuple(printed)))
+
+
+def _inert(cell: object) -> object:
+    """A text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def _parts(summary: Summary) -> Iterator[RenderableType]:

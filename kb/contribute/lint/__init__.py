@@ -87,10 +87,10 @@ def read_all(
     problems: list[Problem] = []
     for file in files:
         try:
-            source = file.path.read_bytes()
+            source = file.source()
             incident = accepted.get(digest(source))
             if incident is None or incident.id != file.path.stem:
-                incident = file.read()
+                incident = file.read(source)
         except IncidentError as error:
             problems.extend(error.problems)
         else:

@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of what reads untrusted bytes: `make fuzz`."""

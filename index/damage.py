@@ -1,0 +1,39 @@
+"""What the system says of a broken or full disk, in the terms of the store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from index.errors import StoreDamaged, StoreError, StoreMissing
+
+
+@contextmanager
+def store_errors(where: str) -> Iterator[None]:
+    """Raise the errors of SQLite and of the file system as those of the store at `where`."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "no such table: meta" in str(error):
+            raise StoreMissing("no index has been built yet; run: kb index") from error
+        if any(sign in str(error) for sign in ("no such table", "malformed", "UTF-8")):
+            raise StoreDamaged(f"the index {where} is damaged: {error}") from error
+        raise StoreError(f"cannot use the index {where}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreDamaged(f"the index {where} is damaged: {error}") from error
+    except OSError as error:
+        raise StoreError(f"cannot use the index {where}: {error.strerror or error}") from error
+
+
+def only_row(connection: sqlite3.Connection, statement: str, *values: object) -> tuple[Any, ...]:
+    """The row that must be there.
+
+    Raises:
+        StoreDamaged: it is not.
+    """
+    row: tuple[Any, ...] | None = connection.execute(statement, values).fetchone()
+    if row is None:
+        raise StoreDamaged("the index is damaged: a row is missing")
+    return row
