@@ -1,1 +1,1 @@
-"""Bringing incidents in: checking them."""
+"""Bringing incidents in: drafting, checking and comparing them."""

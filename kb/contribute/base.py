@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -18,57 +19,65 @@ from kb.library import Library
 def library_at(base: str, library: Library) -> Iterator[Library]:
     """The library with the incidents of `base`, as long as the context lasts.
 
-    A directory stands in the place of the last one of the library. Of a revision, every directory
-    of the library that git keeps is taken as it was then; the others stay.
+    A directory stands in the place of the last one of the library. A revision is one of the
+    repository that holds the last one; every directory of the library in this repository is taken
+    as it was then, the others stay.
 
     Raises:
-        LibraryError: `base` is neither, or git keeps none of the directories.
+        LibraryError: `base` is neither.
     """
+    *others, last = library.directories
     if Path(base).is_dir():
-        yield _library([*library.directories[:-1], Path(base)])
+        yield _library([*others, Path(base)])
         return
+    top = _git(last, "rev-parse", "--show-toplevel")
+    commit = _git(
+        last, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}"
+    )
+    if not top or not commit:
+        raise LibraryError(
+            f"`{base}` is neither a directory nor a git revision of {last}; name one of them"
+        )
     with TemporaryDirectory(prefix="kb-diff-") as scratch:
-        was = [
-            _checked_out(base, directory, Path(scratch) / str(number))
-            for number, directory in enumerate(library.directories)
-        ]
-        if not any(was):
-            raise LibraryError(
-                f"`{base}` is no directory, and no revision of a git repository with the incidents;"
-                " name a directory of incidents, or add --incidents DIR"
-            )
-        yield _library([past or now for past, now in zip(was, library.directories, strict=True)])
+        yield _library(
+            [
+                _checked_out(commit, directory, Path(scratch) / str(number))
+                if _git(directory, "rev-parse", "--show-toplevel") == top
+                else directory
+                for number, directory in enumerate(library.directories)
+            ]
+        )
 
 
 def _library(directories: list[Path]) -> Library:
     return Library(directories[1:], first=directories[0])
 
 
-def _checked_out(revision: str, directory: Path, target: Path) -> Path | None:
-    """The directory as it was, written to `target`; None where git does not keep it or does not
-    know the revision."""
-    commit = _git(
-        directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
-    )
-    if commit is None or not (_git(directory, "ls-files", "--", ".")):
-        return None
-    name = commit.decode().strip()
+def _checked_out(commit: str, directory: Path, target: Path) -> Path:
+    """The directory as it was, written to `target`; empty where it was not there yet. One that git
+    does not keep, such as an installed package in a work tree, stays as it is."""
+    if not _git(directory, "ls-files", "--", "."):
+        return directory
     target.mkdir()
-    if _git(directory, "ls-tree", name, "./"):
-        archive = _git(directory, "archive", "--format=tar", name, ".")
-        with tarfile.open(fileobj=io.BytesIO(archive or b"")) as files:
+    if _git(directory, "ls-tree", commit, "./"):
+        archive = _run(directory, "archive", "--format=tar", commit, ".")
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             files.extractall(target, filter="data")
     return target
 
 
-def _git(directory: Path, *arguments: str) -> bytes | None:
-    """What git prints; None when it fails or is not there."""
+def _git(directory: Path, *arguments: str) -> str:
+    """What git prints, without the last newline; nothing when it fails or is not there."""
+    return os.fsdecode(_run(directory, *arguments)).removesuffix("\n")
+
+
+def _run(directory: Path, *arguments: str) -> bytes:
     try:
-        run = subprocess.run(
+        run = subprocess.run(  # noqa: S603  arguments are never read as options
             ["git", "-C", str(directory), *arguments],  # noqa: S607  the user's own git
             capture_output=True,
             check=False,
         )
     except OSError:
-        return None
-    return run.stdout if run.returncode == 0 else None
+        return b""
+    return run.stdout if run.returncode == 0 else b""

@@ -54,4 +54,4 @@ def _summary(comparison: Comparison) -> Iterator[str]:
     worse = sum(move.is_worse for move in comparison.moves)
     moved = sum(None not in (move.before, move.after) for move in comparison.moves)
     yield f"records: {counts}"
-    yield f"evidence: {comparison.asked} blocks asked, {moved} found elsewhere, {worse} of them worse"
+    yield f"evidence: {comparison.asked} blocks asked, {moved} found elsewhere, {worse} worse"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from index.documents import Pattern
 from index.signatures import Scanner
-from kb.contribute.blanks import find_blanks
+from kb.contribute.blanks import MARK, find_blanks
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.corpus import Corpus
 from kb.contribute.lint.rule import Rule
@@ -55,7 +55,8 @@ class StepWithoutVerb(Rule):
 
     def check(self, file: CheckedFile) -> Iterator[Problem]:
         for number, step in enumerate(file.incident.body.fix, 1):
-            if not has_chinese(step.text) and not says_what_to_do(step.text):
+            is_written = MARK not in step.text and not has_chinese(step.text)
+            if is_written and not says_what_to_do(step.text):
                 start = f"{number}. {step.text.partition(chr(10))[0]}"
                 yield self.problem(file, start, "this step of the fix does not say what to do")
 

@@ -100,7 +100,7 @@ class KeyGivenTwice(Rule):
 
 
 class WrongField(Rule):
-    """The keys are those of [the record format](../record-format.md), each with a value of its form.
+    """The keys are those of the [format](../record-format.md), each with a value of its form.
 
     The message names the key, and what was expected: an unknown or missing key, a word that is not
     one of those allowed, a link that is not http(s), a date that is none. An editor can check this
