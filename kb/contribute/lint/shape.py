@@ -299,6 +299,37 @@ class NotUtf8(Rule):
     code = "SHP114"
 
 
+class FileUnreadable(Rule):
+    """A file can be read.
+
+    What the system does not let the tool read is left out of every answer.
+
+    Wrong: a file that only its writer may read, or a link to one that is gone.
+
+    Right: `chmod a+r` on it, or the file itself in the place of the link.
+    """
+
+    code = "SHP115"
+
+
+class ControlCharacter(Rule):
+    """The text has no control characters.
+
+    Records are shown in terminals. An escape sequence moves the cursor or changes colours there,
+    and a lone carriage return hides what stands in front of it.
+
+    Wrong: evidence copied with its colours, such as `ESC[31mERROR ESC[0m: out of memory`.
+
+    Right:
+
+    ```text
+    ERROR: out of memory
+    ```
+    """
+
+    code = "SHP116"
+
+
 class PatternDoesNotCompile(Rule):
     """A signature compiles, and matches only what has some text.
 
@@ -338,5 +369,7 @@ SHAPE_RULES: tuple[Rule, ...] = (
     IdIsNotFileName(),
     FileTooLarge(),
     NotUtf8(),
+    FileUnreadable(),
+    ControlCharacter(),
     PatternDoesNotCompile(),
 )
