@@ -23,7 +23,7 @@ COMMANDS = {
     "new": "write a new incident: from nothing, or from a log",
     "index": "build or update the index",
     "lint": "check incident files",
-    "diff": "what a change of the incidents does to the ranking of all evidence",
+    "diff": "what a change of incidents does to their ranking",
     "eval": "measure how surely the right incident is found",
     "doctor": "check the installation",
     "completion": "print the shell completion script",
