@@ -112,7 +112,7 @@ class Store:
             copy = _connect(":memory:")
             self._memory.backup(copy)
             return Snapshot(copy, self._memory_dense, "in memory")
-        if self.directory is None or not (self.directory / DATABASE).is_file():
+        if self.directory is None or not _is_file(self.directory / DATABASE):
             raise StoreMissing("no index has been built yet; run: kb index")
         for _attempt in range(_OPEN_ATTEMPTS):
             # A newer build may remove the vectors between the two reads; the next try sees it.
@@ -216,6 +216,11 @@ class Store:
             for path in self.directory.glob("vectors-*.faiss"):
                 if path.name not in keep and _generation_of(path) < current:
                     path.unlink(missing_ok=True)
+
+
+def _is_file(path: Path) -> bool:
+    with store_errors(f"in {path.parent}"):
+        return path.is_file()
 
 
 def _make_writable(directory: Path) -> None:

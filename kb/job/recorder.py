@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ DUMP_NAME = re.compile(
     r"(?:^|[/_.-])(?:nccl_|fr_|gloo_)?trace_(?:\w*_)?(?P<rank>\d+)(?:\.(?:json|pkl|pickle))?$"
 )
 _LARGEST = 256 << 20
+_NUMBERED = ("PUT", "LONG_BINPUT")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -84,7 +86,7 @@ def read_dump(source: Source) -> Dump | None:
         raw = (
             msgspec.json.decode(data)
             if data[:1] in b"{["
-            else _PlainValues(io.BytesIO(data)).load()
+            else _PlainValues(io.BytesIO(_bounded(data))).load()
         )
         entries = msgspec.convert(raw["entries"], list[Collective], strict=False)
         config = raw.get("pg_config", {}).items()
@@ -94,6 +96,19 @@ def read_dump(source: Source) -> Dump | None:
     except Exception:  # noqa: BLE001  a damaged pickle may raise anything
         return None
     return Dump(source.name or "", int(match["rank"]), entries, members)
+
+
+def _bounded(pickled: bytes) -> bytes:
+    """The same bytes. A few of them can number a value, or announce a text, of gigabytes, and the
+    room for it is made before it is read.
+
+    Raises:
+        ValueError: that is so.
+    """
+    for opcode, argument, _place in pickletools.genops(pickled):
+        if opcode.name in _NUMBERED and argument > len(pickled):
+            raise ValueError(f"{opcode.name} {argument}")
+    return pickled
 
 
 class _PlainValues(pickle.Unpickler):

@@ -26,10 +26,13 @@ BLOCK_BYTES = 1 << 20
 SNIFF_BYTES = 4096
 """The beginning of a source, by which its encoding and compression are told."""
 
-_ALWAYS_EXPANDED = 1 << 30
+_ALWAYS_EXPANDED = 1 << 28
 _MOST_EXPANSION = 200
-"""A compressed source is read up to so many times its size, and up to a gigabyte whatever that is:
+"""A compressed source is read up to so many times its size, and up to 256 MB whatever that is:
 ordinary logs shrink to a tenth or a fiftieth, and a few kilobytes can be made to grow forever."""
+
+_PACKED_AT_ONCE = 512
+"""Of zstd, so many bytes can be 16 MB."""
 
 _BINARY_SHARE = 0.10
 _ODD = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
@@ -246,7 +249,7 @@ def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:
     if head.startswith(_GZIP_MAGIC):
         return gzip.GzipFile(fileobj=cast("IO[bytes]", stream)).read1
     if head.startswith(_ZSTD_MAGIC):
-        return zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", stream)).read
+        return _Zstd(stream).read
     return stream.read
 
 
@@ -323,6 +326,32 @@ class _Watched:
     def read(self, size: int = -1, /) -> bytes:
         self._check()
         return self._raw.read(size)
+
+
+class _Zstd:
+    """Reads frame after frame, and tells where the last one is cut off."""
+
+    def __init__(self, packed: Readable) -> None:
+        self._packed = packed
+        self._rest = b""
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+
+    def read(self, size: int, /) -> bytes:
+        """Return about `size` bytes.
+
+        Raises:
+            EOFError: the frame has no end.
+            zstandard.ZstdError: it is damaged.
+        """
+        parts, length = [], 0
+        while length < size and (packed := self._rest or self._packed.read(_PACKED_AT_ONCE)):
+            frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            parts.append(frame.decompress(packed))
+            length += len(parts[-1])
+            self._frame, self._rest = (None, frame.unused_data) if frame.eof else (frame, b"")
+        if not length and self._frame is not None:
+            raise EOFError("its end is missing")
+        return b"".join(parts)
 
 
 class _Rejoined:

@@ -1,0 +1,98 @@
+"""A small installation of its own: the real program with a handful of incidents, whose index is
+built in a second and can be damaged."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from filelock import FileLock
+
+from tests.conftest import environment
+
+RECORDS = (
+    "gpt-fast-intra-node-comm-hang",
+    "nccl-shm-too-small-container",
+    "pytorch-process-group-not-destroyed-warning",
+    "pytorch-watchdog-abort-after-peer-failure",
+    "xid79-gpu-fallen-off-bus",
+)
+QUESTION = b"NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9)\n"
+ANSWER = "nccl-shm-too-small-container"
+
+
+class Small(msgspec.Struct, frozen=True):
+    """An installation and its cache."""
+
+    home: Path
+    """Holds the packages and the incidents."""
+    cache: Path
+
+    @property
+    def database(self) -> Path:
+        return next(self.cache.glob("index-*/index.sqlite"))
+
+    @property
+    def vectors(self) -> Path:
+        return next(self.cache.glob("index-*/vectors-*.faiss"))
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        """Of a user of this installation."""
+        state = str(self.cache / "state")
+        return environment(self.cache, PYTHONPATH=str(self.home), KB_STATE=state, **extra)
+
+    def kb(
+        self,
+        *arguments: str | bytes | Path,
+        stdin: bytes = QUESTION,
+        env: dict[str, str] | None = None,
+        program: tuple[str, ...] = (sys.executable, "-m", "kb"),
+        before: Callable[[], None] | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run the real command. One that hangs fails."""
+        return subprocess.run(
+            [*program, *arguments],
+            input=stdin,
+            capture_output=True,
+            timeout=100,
+            cwd=self.home,
+            env={**self.environment(), **(env or {})},
+            preexec_fn=before,
+        )
+
+
+@pytest.fixture(scope="session")
+def small_installation(tmp_path_factory: pytest.TempPathFactory) -> Small:
+    """The installation and its built index, made once for all test processes."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    made = Small(shared / "small", shared / "small-cache")
+    with FileLock(shared / "small.lock"):
+        if not made.cache.exists():
+            _install(made.home)
+            run = made.kb("index")
+            assert run.returncode == 0, run.stderr
+    return made
+
+
+def _install(home: Path) -> None:
+    ignore = shutil.ignore_patterns("__pycache__")
+    for package in ("kb", "index"):
+        shutil.copytree(package, home / package, ignore=ignore)
+    for name in RECORDS:
+        source = next(Path("incidents").glob(f"*/{name}.md"))
+        (home / source.parent).mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, home / source)
+
+
+@pytest.fixture
+def small(small_installation: Small, tmp_path: Path) -> Small:
+    """The installation with a copy of the cache, to be damaged."""
+    cache = shutil.copytree(small_installation.cache, tmp_path / "cache")
+    return Small(small_installation.home, Path(cache))

@@ -1,0 +1,371 @@
+"""Whatever breaks below it, `kb` gives the right answer or one clear sentence.
+
+docs/reliability.md is the table of what is promised; every row names its test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import ANSWER, QUESTION, Small
+
+Run = subprocess.CompletedProcess[bytes]
+NOBODY = 65534
+_REACHING = ("--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+"""For a stranger who has to read a temporary directory of root."""
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /dev/full, /proc")
+
+
+def right(run: Run) -> bool:
+    """The question of these tests is answered."""
+    assert run.returncode == 0, run.stderr
+    return bool(json.loads(run.stdout)["matches"][0]["id"] == ANSWER)
+
+
+def one_sentence(run: Run) -> str:
+    """What is said where there is no answer."""
+    said = run.stderr.decode()
+    assert run.returncode == 2, said
+    assert "Traceback" not in said
+    assert said.startswith(("Error: ", "Usage: "))
+    assert run.stdout == b""
+    return said
+
+
+def overwrite(path: Path, start: float, data: bytes) -> None:
+    """Put bytes in the middle of a file; `start` is a share of its size."""
+    with path.open("r+b") as file:
+        file.seek(int(path.stat().st_size * start))
+        file.write(data)
+
+
+def test_a_disk_that_is_full_means_an_index_in_memory(small: Small, tmp_path: Path) -> None:
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    run = small.kb("ask", "--json", env={"KB_CACHE": str(tmp_path / "new")}, before=full)
+    assert right(run)
+    assert run.stderr.count(b"\n") == 1
+    assert b"in memory" in run.stderr
+    assert not list(tmp_path.glob("new/*/*.partial"))
+
+
+@on_linux
+@pytest.mark.parametrize(
+    "command",
+    ["ask --json", "list", "show xid79-gpu-fallen-off-bus", "classify incidents --format csv"],
+)
+def test_output_that_cannot_be_written_is_one_sentence(small: Small, command: str) -> None:
+    program = ("bash", "-c", f"exec {sys.executable} -m kb {command} > /dev/full")
+    assert "No space left" in one_sentence(small.kb(program=program))
+
+
+@pytest.fixture
+def plain_user() -> tuple[str, ...]:
+    """Runs Python as somebody whom permissions bind: root without the right to pass them."""
+    if os.geteuid():
+        return (sys.executable,)
+    bound = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+    if shutil.which("setpriv") is None or subprocess.run([*bound, "true"]).returncode:
+        pytest.skip("this machine does not let root give up rights")
+    return (*bound, sys.executable)
+
+
+def test_a_read_only_cache_is_read(small: Small, plain_user: tuple[str, ...]) -> None:
+    for path in [small.cache, *small.cache.glob("index-*")]:
+        path.chmod(0o555)
+    run = small.kb("ask", "--json", program=(*plain_user, "-m", "kb"))
+    assert right(run)
+    assert run.stderr == b""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize(("mode", "said"), [(0o755, b""), (0o700, b"in memory")])
+def test_a_cache_that_another_user_made(
+    small: Small, plain_user: tuple[str, ...], mode: int, said: bytes
+) -> None:
+    for path in [*small.cache.rglob("*"), small.cache]:
+        os.chown(path, NOBODY, NOBODY)
+        path.chmod(mode if path.is_dir() else mode & 0o644)
+    elsewhere = {"KB_CONFIG": str(small.home / "none"), "KB_STATE": str(small.home / "state")}
+    run = small.kb("ask", "--json", program=(*plain_user, "-m", "kb"), env=elsewhere)
+    assert right(run)
+    assert said in run.stderr
+    assert run.stderr.count(b"\n") == bool(said)
+
+
+def test_a_damaged_cache_that_is_read_only_is_answered_from_memory(
+    small: Small, plain_user: tuple[str, ...]
+) -> None:
+    overwrite(small.vectors, 0.5, b"\xff" * 99)
+    for path in [small.cache, *small.cache.glob("index-*")]:
+        path.chmod(0o555)
+    run = small.kb("ask", "--json", program=(*plain_user, "-m", "kb"))
+    assert right(run)
+    assert b"in memory" in run.stderr
+
+
+@pytest.mark.parametrize("what", ["log", "directory", "record"])
+def test_what_may_not_be_read_is_named(
+    small: Small, tmp_path: Path, plain_user: tuple[str, ...], what: str
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "secret.md").write_text("x")
+    (closed / "secret.md").chmod(0)
+    program = (*plain_user, "-m", "kb")
+    if what == "record":
+        run = small.kb("ask", "--json", "--incidents", closed, program=program)
+        assert right(run)
+        assert b"closed/secret.md" in run.stderr
+    elif what == "log":
+        said = one_sentence(small.kb("ask", "-f", closed / "secret.md", program=program))
+        assert "secret.md" in said
+    else:
+        closed.chmod(0)
+        assert "closed" in one_sentence(small.kb("ask", "-f", closed, program=program))
+        closed.chmod(0o755)
+
+
+def test_a_user_without_a_home_is_told_what_to_set(small: Small) -> None:
+    stranger = ("setpriv", "--reuid=54321", "--clear-groups", *_REACHING, sys.executable)
+    try:
+        subprocess.run([*stranger, "-c", ""], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this machine does not let one be a user without an entry")
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(small.home)}
+    run = subprocess.run(
+        [*stranger, "-m", "kb", "ask"],
+        input=QUESTION, capture_output=True, cwd=small.home, env=env,
+    )  # fmt: skip
+    assert "set HOME" in one_sentence(run)
+
+
+@pytest.mark.parametrize("home", ["/nonexistent/home", "/dev/null"])
+def test_a_home_that_cannot_be_written_is_no_obstacle(small: Small, home: str) -> None:
+    kept = {k: v for k, v in small.environment().items() if not k.startswith(("KB_", "XDG_"))}
+    run = subprocess.run(
+        [sys.executable, "-m", "kb", "ask", "--json"],
+        input=QUESTION, capture_output=True, cwd=small.home, env={**kept, "HOME": home},
+    )  # fmt: skip
+    assert right(run)
+    assert b"Traceback" not in run.stderr
+
+
+def test_a_cache_of_another_version_is_built_again(small: Small) -> None:
+    with closing(sqlite3.connect(small.database)) as connection, connection:
+        connection.execute("UPDATE meta SET value = 1 WHERE key = 'schema'")
+    first, second = small.kb("ask", "--json"), small.kb("ask", "--json")
+    assert right(first)
+    assert b"another version" in first.stderr
+    assert right(second)
+    assert second.stderr == b""
+
+
+@pytest.mark.parametrize("start", [0.0, 0.3, 0.6])
+def test_a_damaged_database_is_built_again(small: Small, start: float) -> None:
+    overwrite(small.database, start, b"\xa5" * 40_000)
+    first, second = small.kb("ask", "--json"), small.kb("ask", "--json")
+    assert right(first)
+    assert b"Traceback" not in first.stderr
+    assert right(second)
+
+
+@pytest.mark.parametrize("table", ["documents", "lexical", "occurrences"])
+def test_rows_that_are_lost_are_noticed_while_searching(small: Small, table: str) -> None:
+    with closing(sqlite3.connect(small.database)) as connection, connection:
+        connection.execute(f"DELETE FROM {table}")
+    first, second = small.kb("ask", "--json"), small.kb("ask", "--json")
+    assert right(first)
+    assert b"damaged" in first.stderr
+    assert right(second)
+    assert second.stderr == b""
+
+
+def test_a_record_that_changed_in_the_database_is_not_shown(small: Small) -> None:
+    with closing(sqlite3.connect(small.database)) as connection, connection:
+        connection.execute(
+            "UPDATE documents SET payload = CAST(replace(CAST(payload AS TEXT), 'df -h', 'rm -r')"
+            " AS BLOB)"
+        )
+    run = small.kb("ask", "--json")
+    assert right(run)
+    assert b"rm -r" not in run.stdout
+    assert b"building it again" in run.stderr
+
+
+@pytest.mark.parametrize(("start", "damage"), [(0.0, bytes(99)), (0.5, b"\xff")])
+def test_damaged_vectors_are_built_again(small: Small, start: float, damage: bytes) -> None:
+    overwrite(small.vectors, start, damage)
+    first, second = small.kb("ask", "--json"), small.kb("ask", "--json")
+    assert right(first)
+    assert b"is damaged; building it again" in first.stderr
+    assert right(second)
+    assert second.stderr == b""
+
+
+def test_vectors_that_rotted_in_the_database_are_not_built_upon(small: Small) -> None:
+    with closing(sqlite3.connect(small.database)) as connection, connection:
+        connection.execute("UPDATE vectors SET vector = zeroblob(length(vector))")
+    small.vectors.unlink()
+    assert right(small.kb("ask", "--json"))
+
+
+@pytest.mark.parametrize("victim", ["database", "vectors"])
+def test_a_directory_in_the_place_of_a_file_is_no_obstacle(small: Small, victim: str) -> None:
+    path: Path = getattr(small, victim)
+    path.unlink()
+    path.mkdir()
+    run = small.kb("ask", "--json")
+    assert right(run)
+    assert b"Traceback" not in run.stderr
+
+
+def test_doctor_reads_the_whole_index(small: Small) -> None:
+    assert small.kb("doctor").returncode == 0
+    with closing(sqlite3.connect(small.database)) as connection, connection:
+        connection.execute("UPDATE documents SET payload = zeroblob(9)")
+    run = small.kb("doctor")
+    assert run.returncode == 1
+    assert b"run: kb index --rebuild" in run.stdout
+
+
+@pytest.fixture
+def own(small: Small, tmp_path: Path) -> Small:
+    """An installation whose program can be damaged as well."""
+    home = Path(shutil.copytree(small.home, tmp_path / "home"))
+    made = Small(home, tmp_path / "own-cache")
+    assert made.kb("index").returncode == 0
+    return made
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "provenance.json"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut"])
+def test_a_broken_model_is_one_sentence(own: Small, name: str, damage: str) -> None:
+    path = own.home / "index" / "model" / name
+    whole = path.read_bytes()
+    path.unlink()
+    if damage != "missing":
+        path.write_bytes(b"" if damage == "empty" else whole[: len(whole) // 2])
+    assert "reinstall incident-kb" in one_sentence(own.kb("ask", "--json"))
+
+
+def test_another_model_means_another_index(own: Small) -> None:
+    path = own.home / "index" / "model" / "provenance.json"
+    provenance = json.loads(path.read_bytes())
+    provenance["files"]["model.onnx"] = "0" * 64
+    path.write_text(json.dumps(provenance))
+    assert right(own.kb("ask", "--json"))
+    assert len(list(own.cache.glob("index-*"))) == 2
+
+
+def test_ten_processes_at_once_on_a_damaged_index(small: Small) -> None:
+    overwrite(small.vectors, 0.5, bytes(5000))
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "kb", "ask", "--json"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=small.home,
+            env=small.environment(),
+        )
+        for _ in range(10)
+    ]
+    for process in running:
+        output, said = process.communicate(QUESTION, timeout=200)
+        assert process.returncode == 0, said
+        assert json.loads(output)["matches"][0]["id"] == ANSWER
+
+
+@pytest.mark.parametrize(
+    ("number", "share"),
+    [
+        (signal.SIGKILL, 0.5),
+        (signal.SIGKILL, 0.8),
+        (signal.SIGKILL, 0.95),
+        (signal.SIGTERM, 0.7),
+        (signal.SIGINT, 0.7),
+    ],
+)
+def test_killed_while_building_the_next_one_answers(
+    small: Small, number: signal.Signals, share: float
+) -> None:
+    started = time.monotonic()
+    assert small.kb("index", "--rebuild").returncode == 0
+    whole = time.monotonic() - started
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kb", "index", "--rebuild"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=small.home,
+        env=small.environment(),
+    )
+    time.sleep(whole * share)
+    process.send_signal(number)
+    _output, said = process.communicate(timeout=100)
+    assert b"Traceback" not in said
+    run = small.kb("ask", "--json")
+    assert right(run)
+    assert run.stderr == b""
+
+
+@pytest.mark.parametrize("when", [0, 4_000_000_000])
+def test_a_clock_that_jumps_changes_nothing(small: Small, when: int) -> None:
+    for path in [*small.cache.rglob("*"), *small.home.glob("incidents/*/*.md")]:
+        os.utime(path, (when, when))
+    assert right(small.kb("ask", "--json"))
+    assert "5 unchanged" in small.kb("index").stdout.decode()
+
+
+@pytest.mark.parametrize("stream", ["<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["ask x", "ask", "chat x", "classify -"])
+def test_a_closed_stream_is_no_traceback(small: Small, command: str, stream: str) -> None:
+    program = ("bash", "-c", f"exec {sys.executable} -m kb {command} {stream}")
+    run = small.kb(program=program)
+    assert run.returncode in (0, 1, 2)
+    assert b"Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"TERM": ""},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"COLUMNS": "1", "LINES": "0"},
+        {"COLUMNS": "-7", "TERM": "\x1b"},
+        {"TMPDIR": "/nonexistent"},
+    ],
+    ids=["no TERM", "LANG=C", "ascii", "narrow", "nonsense", "no TMPDIR"],
+)
+def test_odd_surroundings_change_nothing(small: Small, settings: dict[str, str]) -> None:
+    run = small.kb("ask", env=settings)
+    assert run.returncode == 0, run.stderr
+    assert ANSWER in run.stdout.decode()
+    assert run.stderr == b""
+
+
+def test_a_directory_that_was_deleted_is_no_traceback(small: Small) -> None:
+    line = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -m kb ask --json"
+    assert right(small.kb(program=("bash", "-c", line)))
+
+
+def test_few_files_may_be_open(small: Small) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+
+    assert right(small.kb("ask", "--json", before=few))
