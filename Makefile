@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint test-models test-ray encoder confidence quality bench clean
+.PHONY: demo test lint test-models test-ray encoder confidence quality bench fuzz soak clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/kb index
@@ -39,6 +39,20 @@ confidence: $(VENV)/.models
 quality: $(VENV)/.models
 	$(BIN)/python -m benchmarks.quality
 
+# Seconds of each of the three targets; what breaks one is left in build/.
+FUZZ_SECONDS ?= 60
+fuzz: $(VENV)/.fuzz
+	mkdir -p build/fuzz/record build/fuzz/evidence build/fuzz/log
+	for target in record evidence log; do \
+	  $(BIN)/python -m fuzz $$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=16000 \
+	    -verbosity=0 -artifact_prefix=build/fuzz/$$target- build/fuzz/$$target \
+	    tests/fuzz_corpus/$$target incidents/nccl benchmarks/samples || exit 1; \
+	done
+
+SOAK_SECONDS ?= 3600
+soak: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.soak $(SOAK_SECONDS)
+
 bench: $(VENV)/.models
 	$(BIN)/python -m benchmarks.speed
 
@@ -54,6 +68,10 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/.installed
 	$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.installed
+	$(PIP) -e '.[fuzz]'
 	@touch $@
 
 $(VENV)/.ray: $(VENV)/.test

@@ -10,6 +10,7 @@ from kb.evidence.markers import Grade
 from kb.found import By, Why
 from kb.log.clean import written
 from kb.log.prefixes import split_prefix
+from kb.secrets import mask_secrets
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -97,11 +98,13 @@ Outcome = Result | Unreadable
 
 def place_of(diagnosis: Diagnosis) -> Place | None:
     """The line to show of a unit: the first failure of a job; else the line that tells most of
-    those that speak for the best match, or that shows an error."""
+    those that speak for the best match, or that shows an error. Results are passed on, so secrets
+    are masked."""
     job = diagnosis.job
     if job and job.failed and job.culprits and job.culprits[0].text:
         first = job.culprits[0]
-        return Place(first.file, first.line, first.text or "", first.rank, first.host)
+        text = mask_secrets(first.text or "")
+        return Place(first.file, first.line, text, first.rank, first.host)
     if diagnosis.matches:
         return _place(max(diagnosis.matches[0].why, key=_weight).line)
     telling = (line for line in diagnosis.evidence.lines if line.grade >= Grade.ERROR)
@@ -113,4 +116,5 @@ def _weight(why: Why) -> tuple[bool, Grade]:
 
 
 def _place(line: EvidenceLine) -> Place:
-    return Place(line.file, line.number, line.text.strip(), line.rank, line.host)
+    text = mask_secrets(line.text.strip())
+    return Place(line.file, line.number, text, line.rank, line.host)

@@ -106,7 +106,7 @@ def _bounded(pickled: bytes) -> bytes:
         ValueError: that is so.
     """
     for opcode, argument, _place in pickletools.genops(pickled):
-        if opcode.name in _NUMBERED and argument > len(pickled):
+        if opcode.name in _NUMBERED and int(argument or 0) > len(pickled):
             raise ValueError(f"{opcode.name} {argument}")
     return pickled
 

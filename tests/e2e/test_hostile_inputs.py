@@ -239,7 +239,16 @@ def test_cells_of_a_spreadsheet_are_no_formulas(small_installation: Small, tmp_p
         (tmp_path / f"{sign}{number}.log").write_bytes(CALM + line.encode())
     program = (sys.executable, "-m", "kb")
     run = subprocess.run(
-        [*program, "classify", "--format", "csv", "--jobs", "1", "--", *os.listdir(tmp_path)],
+        [
+            *program,
+            "classify",
+            "--format",
+            "csv",
+            "--jobs",
+            "1",
+            "--",
+            *(p.name for p in tmp_path.iterdir()),
+        ],
         capture_output=True,
         cwd=tmp_path,
         env=small_installation.environment(),
@@ -262,7 +271,9 @@ RECORDS = {
     "path in the id": lambda text: text.replace("id: xid79", "id: ../xid79"),
     "open pattern": lambda text: text.replace("signatures:\n", "signatures:\n" + pattern("(abc")),
     "match everything": lambda text: text.replace("signatures:\n", "signatures:\n" + pattern(".*")),
-    "huge repeat": lambda text: text.replace("signatures:\n", "signatures:\n" + pattern("(a{999}){99}")),
+    "huge repeat": lambda text: text.replace(
+        "signatures:\n", "signatures:\n" + pattern("(a{999}){99}")
+    ),
     "look-behind": lambda text: text.replace("signatures:\n", "signatures:\n" + pattern("(?<=a)b")),
     "link": lambda text: text.replace("https://", "javascript://", 1),
     "escape": lambda text: text.replace("## Cause\n", "## Cause\n\n\x1b]0;owned\x07\n"),

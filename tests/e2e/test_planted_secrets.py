@@ -1,0 +1,76 @@
+"""A secret in a log is in nothing that `kb` writes."""
+
+from __future__ import annotations
+
+import html
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kb.diagnosis import diagnose
+from kb.handoff import HandOff, Said, to_json, to_markdown
+from kb.history import History, Search
+from kb.knowledge import Knowledge
+from kb.log import Log
+from kb.settings import Settings
+from tests.e2e.conftest import Small
+
+SECRETS = {
+    "token": "hf_" + "aB3dE6" * 6,
+    "password": "correct-horse-7",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJyb290In0." + "Xy7" * 14,
+}
+"""Made here: none is real."""
+NOW = datetime(2026, 11, 21, 3, 10, tzinfo=UTC)
+
+LOG = f"""\
+2026-11-21 03:00:00 INFO login with {SECRETS["token"]} done
+[rank3]: RuntimeError: cannot reach https://me:{SECRETS["password"]}@store.example.org/x
+[rank3]: Authorization: Bearer {SECRETS["jwt"]}
+[rank3]: QuuxError: the flange of {SECRETS["token"]} is not grommeted
+"""
+XID = f"[rank3]: NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus. {SECRETS['token']}\n"
+
+
+def assert_none(text: str) -> None:
+    assert not [kind for kind, secret in SECRETS.items() if secret in text]
+    assert "<secret: " in html.unescape(text)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "unknown.log").write_text(LOG)
+    (folder / "xid.log").write_text(XID)
+    return folder
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "html", "table"])
+def test_results_of_a_batch(small_installation: Small, logs: Path, form: str) -> None:
+    file = logs.parent / "results"
+    for output in ([], ["-o", file]):
+        run = small_installation.kb("classify", logs, "--format", form, *output)
+        assert run.returncode == 0, run.stderr
+        assert_none((file.read_bytes() if output else run.stdout).decode())
+
+
+def test_a_draft(small_installation: Small, logs: Path, tmp_path: Path) -> None:
+    log = logs / "unknown.log"
+    run = small_installation.kb("new", "--from-log", log, "-o", tmp_path / "the-flange.md")
+    assert run.returncode == 0, run.stderr
+    assert_none((tmp_path / "the-flange.md").read_text())
+
+
+def test_what_is_handed_on_and_kept(
+    knowledge: Knowledge, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KB_STATE", str(tmp_path / "state"))
+    for text in (LOG, XID):
+        diagnosis = diagnose(Log.from_text(text), knowledge)
+        note = HandOff.of(diagnosis, NOW, [str(logs)], conversation=[Said("you", text)])
+        assert_none(to_markdown(note))
+        assert_none(to_json(note))
+        History(Settings(), pytest.fail).add(Search.of(diagnosis, text, (str(logs),)))
+    assert_none((tmp_path / "state" / "history.json").read_text())

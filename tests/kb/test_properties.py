@@ -1,0 +1,188 @@
+"""What holds of any text: found by hypothesis, not by example."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import date
+
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from index.documents import Pattern
+from index.signatures import Scanner
+from kb.errors import IncidentError
+from kb.evidence import collect
+from kb.evidence.markers import MARKER_PATTERNS
+from kb.incident import (
+    Body,
+    Certainty,
+    Distinction,
+    Environment,
+    Header,
+    Incident,
+    Kind,
+    Signature,
+    Step,
+    Strength,
+    Topology,
+)
+from kb.log import Log
+from kb.log.clean import clean_block, printable
+from kb.log.mask import mask
+from kb.markdown import parse, render
+from kb.secrets import mask_secrets
+
+settings.register_profile(
+    "kb", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("kb")
+
+MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
+SIGNATURES = Scanner([Pattern("needle in a haystack")])
+
+LETTERS = some.characters(exclude_categories=("Cs",))
+TEXT = some.text(LETTERS, max_size=300)
+LOGGED = some.lists(
+    some.one_of(
+        TEXT,
+        some.sampled_from(
+            ["RuntimeError: boom", "[rank3]: NCCL WARN x", "\x1b[31mred\x1b[0m", "50%|###\r51%|###"]
+        ),
+    )
+).map("\n".join)
+
+WORD = some.from_regex(r"[a-z0-9]{1,8}", fullmatch=True)
+NAME = some.lists(WORD, min_size=1, max_size=3).map("-".join)
+PROSE = some.lists(
+    some.from_regex(r"[A-Za-zäß进程][A-Za-z0-9 ,.:;()'\"%/äß进程-]{0,40}[a-z.]", fullmatch=True),
+    min_size=1,
+    max_size=3,
+).map("\n".join)
+LINE = PROSE.map(lambda text: text.split("\n")[0])
+CODE = some.text(
+    some.characters(min_codepoint=32, max_codepoint=0x3000, exclude_categories=("Cc", "Cs", "Zl", "Zp")),
+    min_size=1,
+    max_size=80,
+).filter(lambda text: text == text.strip())  # fmt: skip
+
+HEADERS = some.builds(
+    Header,
+    id=NAME,
+    title=LINE,
+    kind=some.sampled_from(Kind),
+    caution=some.none() | LINE,
+    systems=some.lists(WORD, min_size=1, max_size=3).map(tuple),
+    environment=some.builds(
+        Environment,
+        frameworks=some.dictionaries(WORD, LINE, max_size=2),
+        hardware=LINE,
+        topology=some.sampled_from(Topology),
+    ),
+    signatures=some.lists(
+        some.builds(
+            Signature,
+            pattern=CODE.filter(lambda text: len(text) > 3),
+            strength=some.sampled_from(Strength),
+            regex=some.just(False),
+        ),
+        max_size=2,
+    ).map(tuple),
+    fixed_in=some.none() | LINE,
+    references=some.just(("https://example.org/thread",)),
+    confidence=some.sampled_from(Certainty),
+    aliases=some.lists(LINE, max_size=2).map(tuple),
+    created=some.dates(min_value=date(2000, 1, 1)),
+    updated=some.dates(min_value=date(2000, 1, 1)),
+)
+BODIES = some.builds(
+    Body,
+    symptom=PROSE,
+    setting=PROSE,
+    cause=PROSE,
+    fix=some.lists(
+        some.builds(
+            Step,
+            text=LINE,
+            command=some.none() | CODE,
+            language=some.just(""),
+            why=some.none() | LINE,
+        ),
+        min_size=1,
+        max_size=3,
+    ).map(tuple),
+    verify=PROSE,
+    prevention=some.none() | PROSE,
+    distinguish=some.lists(
+        some.builds(Distinction, other=NAME, question=LINE.map(lambda text: f"{text}?")), max_size=2
+    ).map(tuple),
+    evidence=some.lists(CODE, min_size=1, max_size=2).map(tuple),
+)
+RECORDS = some.builds(Incident, HEADERS, BODIES)
+
+
+@given(RECORDS)
+def test_a_record_comes_back_as_it_was(record: Incident) -> None:
+    assert parse(render(record)) == record
+
+
+@given(some.text(LETTERS, max_size=2000))
+def test_any_text_is_a_record_or_is_refused_with_a_place(text: str) -> None:
+    for candidate in (text, f"---\n{text}\n---\n\n## Symptom\n"):
+        try:
+            parse(candidate)
+        except IncidentError as error:
+            assert all(1 <= p.line <= candidate.count("\n") + 1 for p in error.problems)
+
+
+@given(TEXT)
+def test_masks_and_printable_text_are_final(text: str) -> None:
+    for hide in (mask_secrets, printable):
+        assert hide(hide(text)) == hide(text)
+    assert mask(text).count("\n") <= text.count("\n")
+    assert mask_secrets(text).count("\n") == text.count("\n")
+
+
+@given(some.integers(0, 10**9), some.integers(0, 10**9), some.ip_addresses(v=4))
+def test_a_mask_does_not_depend_on_numbers(first: int, second: int, address: object) -> None:
+    prints = [
+        f"rank {n} of {address}:{n % 65536} took {n}.5 ms at 0x{n:x}" for n in (first, second)
+    ]
+    assert mask(prints[0]) == mask(prints[1])
+
+
+@given(some.binary(max_size=3000))
+def test_bytes_become_clean_lines_without_gaps(data: bytes) -> None:
+    line = 1
+    for block in Log.from_bytes(data).blocks():
+        assert block.first_line == line
+        line += block.line_count
+        assert clean_block(block.data) == block.data
+        shown = printable(block.data.decode("utf-8", "replace"))
+        assert not [c for c in shown if c < " " and c != "\n"]
+
+
+@given(LOGGED)
+def test_compression_changes_nothing(text: str) -> None:
+    data = text.encode()
+    plain = [block.data for block in Log.from_bytes(data).blocks()]
+    if not data.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):
+        for packed in (gzip.compress(data), zstandard.compress(data)):
+            assert [block.data for block in Log.from_bytes(packed).blocks()] == plain
+
+
+@given(LOGGED, some.integers(0, 50))
+def test_evidence_stands_where_it_says(text: str, before: int) -> None:
+    log = "calm\n" * before + "x needle in a haystack y\n" + text
+    lines = clean_block(log.encode()).decode().split("\n")
+    evidence = collect(Log.from_text(log).blocks(), SIGNATURES, MARKERS)
+    for line in [*evidence.lines, *(hit.line for hit in evidence.hits)]:
+        if len(line.text) < 500 and not ("\r" in log or "\x00" in log):
+            assert line.text == printable(lines[line.number - 1]).rstrip()
+    assert min(hit.line.number for hit in evidence.hits) == before + 1
+
+
+@given(LOGGED)
+def test_evidence_of_the_same_log_is_the_same(text: str) -> None:
+    first, second = (collect(Log.from_text(text).blocks(), SIGNATURES, MARKERS) for _ in "12")
+    assert first == second
