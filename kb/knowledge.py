@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -61,7 +62,9 @@ class Knowledge:
         self.markers: Scanner = snapshot.extra_scanner(MARKER_PATTERNS)
         self._encoder = encoder
         self._renew = renew
-        self._remembered = lru_cache(_REMEMBERED)(self._search)
+        # Held weakly: a circle would keep the encoder until the garbage collector comes by.
+        search = partial(Knowledge._search, weakref.proxy(self))
+        self._remembered = lru_cache(_REMEMBERED)(search)
 
     @property
     def encoder(self) -> Encoder:

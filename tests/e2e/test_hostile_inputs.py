@@ -81,7 +81,7 @@ INPUTS = {
     "yaml bomb": b"a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n" * 50,
     "json": json.dumps({"log": QUESTION.decode(), "n": 10**400}).encode(),
 }
-UNREADABLE = {
+WITHOUT_ANSWER = {
     "gzip in gzip",
     "gzip, only the mark",
     "zstd, truncated",
@@ -91,8 +91,9 @@ UNREADABLE = {
     "elf",
     "yaml bomb",
     "escape without end",
+    "many different errors",
 }
-"""In which the question does not stand as text."""
+"""In which the question does not stand as text, or is one of thousands of errors."""
 
 
 @pytest.mark.parametrize("name", INPUTS)
@@ -100,9 +101,10 @@ def test_any_bytes_are_read(small_installation: Small, tmp_path: Path, name: str
     path = tmp_path / "job.log"
     path.write_bytes(INPUTS[name])
     run = small_installation.kb("ask", "--json", "-f", path)
-    assert name in UNREADABLE or answered(run)
+    assert name in WITHOUT_ANSWER or answered(run)
     check(run, 0, 1)
-    assert ("truncated" in name) == (b"job.log is damaged" in run.stderr) or name in UNREADABLE
+    damaged = "truncated" in name or "rubbish" in name
+    assert name in WITHOUT_ANSWER or damaged == (b"job.log is damaged" in run.stderr)
     check(small_installation.kb("ask", stdin=INPUTS[name]), 0, 1)
 
 
