@@ -17,6 +17,7 @@ from typing import Self
 
 import msgspec
 
+from index.documents import Pattern
 from index.encoder import load_encoder, model_name
 from index.errors import StoreDamaged, StoreError
 from index.remembered import RememberingEncoder, text_hash
@@ -52,6 +53,7 @@ class Corpus:
         self._model = model_name()
         self._built = Store(index_directory(directories, self._model))
         self._snapshots: list[Snapshot] = []
+        self._fired = cache(self._scan)
         self._encoder = RememberingEncoder(lru_cache(1)(load_encoder), self._model, self._known)
 
     def __enter__(self) -> Self:
@@ -75,6 +77,17 @@ class Corpus:
         self._snapshots.append(snapshot)
         self._encoder.vectors.clear()  # what was encoded until now is in the store
         return Knowledge(snapshot, lambda: self._encoder)
+
+    def fired(self, text: str) -> frozenset[Pattern]:
+        """The patterns of any record that a text has."""
+        return self._fired(text)
+
+    def _scan(self, text: str) -> frozenset[Pattern]:
+        declared, hits = (
+            self.knowledge.snapshot.patterns,
+            self.knowledge.signatures.scan(text.encode()),
+        )
+        return frozenset(declared[number].pattern for number, _end in hits)
 
     def encode_ahead(self, blocks: Sequence[str]) -> None:
         """Encode what these blocks of evidence will be asked by at once: the encoder uses all cores

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from index.documents import Pattern
-from index.signatures import Scanner
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.corpus import Corpus
 from kb.contribute.lint.rule import Rule
@@ -90,20 +89,17 @@ def _alike(corpus: Corpus) -> list[CheckedFile]:
         for text in ("\n".join(file.incident.body.evidence), file.incident.body.symptom)
         for match in diagnose(Log.from_text(text), corpus.knowledge).candidates[:_MOST_ALIKE]
     }
-    scanner = Scanner(
-        [
-            Pattern(signature.pattern, signature.regex)
-            for file in corpus.chosen
-            for signature in file.incident.header.signatures
-        ]
-    )
+    own = {
+        Pattern(signature.pattern, signature.regex)
+        for file in corpus.chosen
+        for signature in file.incident.header.signatures
+    }
     return [
         file
         for file in corpus.files
         if not file.chosen
         and (
-            file.incident.id in found
-            or scanner.scan("\n".join(file.incident.body.evidence).encode())
+            file.incident.id in found or own & corpus.fired("\n".join(file.incident.body.evidence))
         )
     ]
 

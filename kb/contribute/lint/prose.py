@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from index.documents import Pattern
-from index.signatures import Scanner
 from kb.contribute.blanks import MARK, find_blanks
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.corpus import Corpus
@@ -118,24 +117,22 @@ class MissingCaution(Rule):
     help = "add `caution`: one sentence about what a match does not establish"
 
     def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        bold = [
-            file
-            for file in corpus.chosen
-            if file.incident.kind is Kind.INCIDENT and file.incident.header.caution is None
+        prints = [
+            (file.incident.id, corpus.fired("\n".join(file.incident.body.evidence)))
+            for file in corpus.files
+            if file.incident.kind is Kind.INCIDENT
         ]
-        pairs = [(file, one) for file in bold for one in file.incident.header.signatures]
-        scanner = Scanner([Pattern(one.pattern, one.regex) for _file, one in pairs])
-        told = set()
-        for other in corpus.files if pairs else ():
-            text = "\n".join(other.incident.body.evidence).encode()
-            if other.incident.kind is not Kind.INCIDENT:
-                continue
-            for number, _end in scanner.scan(text):
-                file, signature = pairs[number]
-                if other.incident.id != file.incident.id and file.name not in told:
-                    told.add(file.name)
-                    printed = f"`{other.incident.id}` prints `{signature.pattern}` too"
-                    yield self.problem(file, "signatures:", f"{printed}, and there is no caution")
+        for file in corpus.chosen:
+            incident = file.incident
+            if incident.kind is Kind.INCIDENT and incident.header.caution is None:
+                own = {Pattern(one.pattern, one.regex) for one in incident.header.signatures}
+                for other, fired in prints:
+                    if other != incident.id and (shared := own & fired):
+                        printed = f"`{other}` prints `{min(one.text for one in shared)}` too"
+                        yield self.problem(
+                            file, "signatures:", f"{printed}, and there is no caution"
+                        )
+                        break
 
 
 class Unfinished(Rule):

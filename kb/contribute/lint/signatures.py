@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
 from index.documents import Pattern
-from index.signatures import Scanner
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.corpus import Corpus
 from kb.contribute.lint.rule import Rule
@@ -82,16 +81,14 @@ class StrongPatternOfAnother(Rule):
     help = "make the signature weak, or more specific"
 
     def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        strong = [pair for pair in _of_incidents(corpus) if pair[1].strength is Strength.STRONG]
-        scanner = _scanner(strong)
+        declared = _of_incidents(corpus)
         for other in corpus.files:
-            for number in sorted({number for number, _end in scanner.scan(_evidence(other))}):
-                owner, signature = strong[number]
-                if owner.incident.id != other.incident.id:
-                    message = (
-                        f"this strong signature fires on the evidence of `{other.incident.id}`"
-                    )
-                    yield _problem(self, owner, signature, message)
+            for pattern in corpus.fired(_evidence(other)):
+                for owner, signature in declared.get(pattern, ()):
+                    is_strong = signature.strength is Strength.STRONG
+                    if is_strong and owner.incident.id != other.incident.id:
+                        fires = f"fires on the evidence of `{other.incident.id}`"
+                        yield _problem(self, owner, signature, f"this strong signature {fires}")
 
 
 class FiresOnOrdinaryLog(Rule):
@@ -122,17 +119,17 @@ class FiresOnOrdinaryLog(Rule):
     help = "take a pattern that a healthy run does not print"
 
     def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        signatures = list(_of_incidents(corpus))
-        scanner, lines = _scanner(signatures), _ordinary()
-        seen = Counter(n for line in lines for n, _end in scanner.scan(line.encode()))
-        for number, count in sorted(seen.items()):
-            file, signature = signatures[number]
-            strong = signature.strength is Strength.STRONG
-            if strong or count > _MOST_ORDINARY * len(lines):
-                message = (
-                    f"this {signature.strength} signature fires on {count} lines of a healthy log"
-                )
-                yield _problem(self, file, signature, message)
+        lines = _ordinary()
+        seen = Counter(pattern for line in lines for pattern in corpus.fired(line))
+        declared = _of_incidents(corpus)
+        for pattern, count in seen.items():
+            for file, signature in declared.get(pattern, ()):
+                strong = signature.strength is Strength.STRONG
+                if strong or count > _MOST_ORDINARY * len(lines):
+                    fires = f"fires on {count} lines of a healthy log"
+                    yield _problem(
+                        self, file, signature, f"this {signature.strength} signature {fires}"
+                    )
 
 
 class FiresOnManyRecords(Rule):
@@ -156,18 +153,15 @@ class FiresOnManyRecords(Rule):
     help = "go on to the part of the line that few other causes print"
 
     def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        signatures = list(_of_incidents(corpus))
-        scanner = _scanner(signatures)
-        others = Counter(
-            number
-            for other in corpus.files
-            for number, _end in scanner.scan(_evidence(other))
-            if signatures[number][0].incident.id != other.incident.id
+        fired = Counter(
+            pattern for other in corpus.files for pattern in corpus.fired(_evidence(other))
         )
-        for number, count in sorted(others.items()):
-            if count > _MOST_RECORDS:
-                message = f"this signature fires on the evidence of {count} other records"
-                yield _problem(self, *signatures[number], message)
+        for pattern, owners in _of_incidents(corpus).items():
+            for file, signature in owners:
+                others = fired[pattern] - (pattern in corpus.fired(_evidence(file)))
+                if others > _MOST_RECORDS:
+                    fires = f"fires on the evidence of {others} other records"
+                    yield _problem(self, file, signature, f"this signature {fires}")
 
 
 class FrequentBeginning(Rule):
@@ -236,19 +230,19 @@ def _ordinary() -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-def _of_incidents(corpus: Corpus) -> Iterator[tuple[CheckedFile, Signature]]:
+def _of_incidents(corpus: Corpus) -> dict[Pattern, list[tuple[CheckedFile, Signature]]]:
+    """The chosen incidents that declare a pattern."""
+    declared: dict[Pattern, list[tuple[CheckedFile, Signature]]] = {}
     for file in corpus.chosen:
         if file.incident.kind is Kind.INCIDENT:
             for signature in file.incident.header.signatures:
-                yield file, signature
+                pattern = Pattern(signature.pattern, signature.regex)
+                declared.setdefault(pattern, []).append((file, signature))
+    return declared
 
 
-def _scanner(signatures: Sequence[tuple[CheckedFile, Signature]]) -> Scanner:
-    return Scanner([Pattern(one.pattern, one.regex) for _file, one in signatures])
-
-
-def _evidence(file: CheckedFile) -> bytes:
-    return "\n".join(file.incident.body.evidence).encode()
+def _evidence(file: CheckedFile) -> str:
+    return "\n".join(file.incident.body.evidence)
 
 
 def _problem(rule: Rule, file: CheckedFile, signature: Signature, message: str) -> Problem:
