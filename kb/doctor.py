@@ -14,9 +14,9 @@ from index.encoder import load_encoder
 from index.errors import SearchIndexError, StoreDamaged, StoreError
 from index.signatures import Scanner
 from index.store import Store
+from kb.builder import index_path
 from kb.errors import KbError
 from kb.evidence.markers import MARKER_PATTERNS
-from kb.knowledge import index_path
 from kb.library import Library
 from kb.settings import Settings
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 from kb.errors import LibraryError
 
 if TYPE_CHECKING:
+    from kb.builder import Notify, Report
     from kb.conversation import Conversation
     from kb.diagnosis import Diagnosis
     from kb.incident import Incident
-    from kb.knowledge import Knowledge, Notify, Report
+    from kb.knowledge import Knowledge
     from kb.settings import Settings
     from tui.subject import Subject
 

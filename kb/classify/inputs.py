@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from kb.errors import LogError, MissingExtraError
 from kb.log import Log, Source
-from kb.log.reader import Readable
+from kb.log.reader import Readable, log_files
 
 
 class Unit(StrEnum):
@@ -77,9 +77,7 @@ def _files_below(path: str) -> Iterator[str]:
         return
     if not Path(path).is_dir():
         yield path
-    for folder, folders, names in os.walk(path):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (str(Path(folder, name)) for name in names if Path(folder, name).is_file())
+    yield from map(str, log_files(Path(path)))
 
 
 def _filesystem(url: str) -> tuple[Any, str]:

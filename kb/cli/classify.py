@@ -12,13 +12,13 @@ from pathlib import Path
 
 import click
 
+from kb.builder import prepare
 from kb.classify import Journal, Outcome, Run, Summary, Unit, classify_here, find_units, run
 from kb.cli import incidents_option
 from kb.cli.results import Format, check_output, open_journal, write
 from kb.cli.terminal import progress, say
 from kb.diagnosis import Verdict
 from kb.errors import LogError
-from kb.knowledge import prepare
 from kb.settings import Settings, load_settings
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
+from kb.builder import Builder, index_path, load_in_background
 from kb.cli import incidents_option
 from kb.cli.terminal import progress, say
-from kb.knowledge import load_in_background, update
-from kb.library import Library
 from kb.settings import load_settings
 
 
@@ -22,10 +21,9 @@ def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
     `kb ask` does this by itself when incidents have changed.
     """
     settings = load_settings(incidents)
-    library = Library(settings.incidents)
     encoder = load_in_background(settings.model)
     with progress("Building the index") as report:
-        store, changes, problems = update(library, settings, encoder, report, rebuild=rebuild)
+        changes, problems = Builder(settings, encoder, report).update(rebuild=rebuild)
     for problem in problems:
         say(str(problem))
     total = changes.added + changes.changed + changes.unchanged
@@ -34,6 +32,6 @@ def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
         f" {changes.removed} removed, {changes.unchanged} unchanged;"
         f" {changes.encoded} passages encoded"
     )
-    click.echo(f"index: {store.directory}")
+    click.echo(f"index: {index_path(settings)}")
     if problems:
         say(f"{len({problem.path for problem in problems})} files left out; mend them as shown")

@@ -15,7 +15,7 @@ from kb.log.clean import printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from kb.knowledge import Report
+    from kb.builder import Report
 
 _WIDEST = 100
 _NARROWEST = 40

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -36,15 +36,15 @@ _MOST_FOUND = 10
 def searched(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
     """How much likelier each record is with this text than without; None where it says nothing."""
     by_text = weigh(_read(text, knowledge), knowledge)
-    text_alone = {match.incident.id: match.confidence for match in by_text}
+    text_alone = _shares(by_text)
     if max(text_alone.values(), default=0.0) < _LEAST_SURE:
         return None
     log = conversation.diagnosis.evidence
     before = "\n".join(told.searched for told in conversation.told if told.searched)
-    alone = _shares(log, knowledge)
-    was = _shares(join(log, _read(before, knowledge)), knowledge) if before else alone
+    alone = _shares(weigh(log, knowledge))
+    was = _shares(weigh(join(log, _read(before, knowledge)), knowledge)) if before else alone
     matches = weigh(join(log, _read(f"{text}\n{before}".strip(), knowledge)), knowledge)
-    joint = {match.incident.id: match.confidence for match in matches}
+    joint = _shares(matches)
     now = joint | {i: max(joint.get(i, 0.0), _ALONE * share) for i, share in text_alone.items()}
     known = {match.incident.id: match for match in (*by_text, *matches)}
     found = sorted(known.keys() - conversation.pool.keys(), key=lambda i: (-now[i], i))
@@ -67,8 +67,8 @@ def _read(text: str, knowledge: Knowledge) -> Evidence:
     return collect([block], knowledge.signatures, knowledge.markers)
 
 
-def _shares(evidence: Evidence, knowledge: Knowledge) -> dict[str, float]:
-    return {match.incident.id: match.confidence for match in weigh(evidence, knowledge)}
+def _shares(matches: Iterable[Match]) -> dict[str, float]:
+    return {match.incident.id: match.confidence for match in matches}
 
 
 def _factor(identifier: str, was: Mapping[str, float], now: Mapping[str, float]) -> float:

@@ -10,6 +10,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import IO, Protocol, cast
 
@@ -218,25 +219,39 @@ class Log:
 
 def _sources(path: Path) -> Iterator[Source]:
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
     except OSError as error:
         raise LogError(path, error.strerror or str(error)) from error
+    mode, device = found.st_mode, found.st_dev
     if stat.S_ISDIR(mode):
-        files = sorted(_files_below(path))
+        files = sorted(log_files(path))
         if not files:
             raise LogError(path, "the directory holds no files")
         yield from (_file(file, str(file.relative_to(path)), one_of_many=True) for file in files)
+    elif device in _kernel_devices():
+        raise LogError(path, "it is the kernel's, and may have no end; copy its text to a file")
     elif stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
         yield _file(path, path.name)
     else:
         raise LogError(path, "it is neither a file nor a directory")
 
 
-def _files_below(directory: Path) -> Iterator[Path]:
-    """Regular files; links to directories are not followed, so there are no loops."""
+def log_files(directory: Path) -> Iterator[Path]:
+    """All regular files below a directory, without hidden folders. Links to directories are not
+    followed, so there are no loops."""
     for folder, folders, names in os.walk(directory):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (path for name in names if (path := Path(folder, name)).is_file())
+        yield from (path for name in names if _is_log(path := Path(folder, name)))
+
+
+def _is_log(path: Path) -> bool:
+    return path.is_file() and path.stat().st_dev not in _kernel_devices()
+
+
+@cache
+def _kernel_devices() -> frozenset[int]:
+    """Where regular files may go on forever, or wait for the next line: those of Linux."""
+    return frozenset(path.stat().st_dev for path in (Path("/proc"), Path("/sys")) if path.exists())
 
 
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:

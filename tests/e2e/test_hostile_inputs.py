@@ -132,7 +132,18 @@ def test_an_ordinary_archive_of_much_repetition_is_read_whole(
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /dev/zero and /proc")
-@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/proc/self/mem", "/dev/stdin"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/dev/zero",
+        "/dev/null",
+        "/dev/stdin",
+        "/proc/self/mem",
+        "/proc/self/pagemap",
+        "/proc/self/task",
+        "/proc/kmsg",
+    ],
+)
 def test_devices_are_refused_or_read_as_what_they_are(small_installation: Small, path: str) -> None:
     check(small_installation.kb("ask", "--json", "-f", path))
     check(small_installation.kb("classify", path))

@@ -17,6 +17,7 @@ from kb.markdown import as_written
 from kb.problem import Problem
 
 _MOST_RECORDS = 24
+_MOST_NAMED = 3
 _MOST_ORDINARY = 0.02
 _FREQUENT = 0.10
 _LEAST_BEGINNING = 3
@@ -81,14 +82,16 @@ class StrongPatternOfAnother(Rule):
     help = "make the signature weak, or more specific"
 
     def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        declared = _of_incidents(corpus)
-        for other in corpus.files:
-            for pattern in corpus.fired(_evidence(other)):
-                for owner, signature in declared.get(pattern, ()):
-                    is_strong = signature.strength is Strength.STRONG
-                    if is_strong and owner.incident.id != other.incident.id:
-                        fires = f"fires on the evidence of `{other.incident.id}`"
-                        yield _problem(self, owner, signature, f"this strong signature {fires}")
+        others: dict[Pattern, list[str]] = {}
+        for file in corpus.files:
+            for pattern in corpus.fired(_evidence(file)):
+                others.setdefault(pattern, []).append(file.incident.id)
+        for pattern, owners in _of_incidents(corpus).items():
+            for owner, signature in owners:
+                robbed = [i for i in others.get(pattern, ()) if i != owner.incident.id]
+                if robbed and signature.strength is Strength.STRONG:
+                    fires = f"fires on the evidence of {_named(robbed)}"
+                    yield _problem(self, owner, signature, f"this strong signature {fires}")
 
 
 class FiresOnOrdinaryLog(Rule):
@@ -239,6 +242,12 @@ def _of_incidents(corpus: Corpus) -> dict[Pattern, list[tuple[CheckedFile, Signa
                 pattern = Pattern(signature.pattern, signature.regex)
                 declared.setdefault(pattern, []).append((file, signature))
     return declared
+
+
+def _named(identifiers: list[str]) -> str:
+    named = ", ".join(f"`{identifier}`" for identifier in identifiers[:_MOST_NAMED])
+    others = len(identifiers) - _MOST_NAMED
+    return f"{named} and of {others} others" if others > 0 else named
 
 
 def _evidence(file: CheckedFile) -> str:
