@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,17 @@ from kb.locations import packaged_incidents
 from kb.settings import Settings
 from tui.app import KbApp
 from tui.subject import Subject
+
+NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
+
+
+def _forbid_network(event: str, arguments: tuple[object, ...]) -> None:
+    if event in NETWORK:
+        raise AssertionError(f"the screen uses the network: {event} {arguments}")
+
+
+# A hook cannot be taken away, so it watches every test of the screen, and what runs beside them.
+sys.addaudithook(_forbid_network)
 
 Start = Callable[..., AbstractAsyncContextManager[Pilot[int]]]
 
