@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -41,6 +42,12 @@ def built_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 env=environment(cache),
             )
     return cache
+
+
+def copy_cache(cache: Path, target: Path) -> Path:
+    """A copy to be changed, without what others who use the cache make and remove meanwhile."""
+    passing = shutil.ignore_patterns("lint", "*-shm", "*-wal")
+    return Path(shutil.copytree(cache, target, ignore=passing))
 
 
 def environment(cache: Path, **extra: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from filelock import FileLock
 
-from tests.conftest import environment
+from tests.conftest import copy_cache, environment
 
 RECORDS = (
     "gpt-fast-intra-node-comm-hang",
@@ -94,5 +94,4 @@ def _install(home: Path) -> None:
 @pytest.fixture
 def small(small_installation: Small, tmp_path: Path) -> Small:
     """The installation with a copy of the cache, to be damaged."""
-    cache = shutil.copytree(small_installation.cache, tmp_path / "cache")
-    return Small(small_installation.home, Path(cache))
+    return Small(small_installation.home, copy_cache(small_installation.cache, tmp_path / "cache"))

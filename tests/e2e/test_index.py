@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run, environment
+from tests.conftest import Run, copy_cache, environment
 
 QUESTION = b"NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9)\n"
 ANSWER = "nccl-shm-too-small-container"
@@ -27,7 +26,7 @@ def first(run: subprocess.CompletedProcess[bytes]) -> str:
 @pytest.fixture
 def cache(built_cache: Path, tmp_path: Path) -> Path:
     """A built cache of one's own."""
-    return Path(shutil.copytree(built_cache, tmp_path / "cache"))
+    return copy_cache(built_cache, tmp_path / "cache")
 
 
 def team_record(directory: Path, **changes: str) -> Path:

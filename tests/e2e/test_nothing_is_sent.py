@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import copy_cache
 from tests.e2e.conftest import QUESTION, Small
 
 COMMANDS = (
@@ -55,7 +56,7 @@ def watched(small_installation: Small, tmp_path: Path) -> Small:
     (home / "reports.jsonl").write_text(json.dumps(case))
     for command in ("init", "add incidents", "commit -m records"):
         subprocess.run(["git", *GIT_USER, *command.split()], cwd=home, check=True)
-    cache = Path(shutil.copytree(small_installation.cache, tmp_path / "cache"))
+    cache = copy_cache(small_installation.cache, tmp_path / "cache")
     return Small(home, cache)
 
 

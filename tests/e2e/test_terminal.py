@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import environment
+from tests.conftest import copy_cache, environment
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="needs tmux")
 
@@ -93,7 +93,7 @@ Open = Callable[..., Terminal]
 def terminal(built_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Open a terminal: `terminal(command, size)`. It copies into a cache of its own."""
     cache = tmp_path / "cache"
-    shutil.copytree(built_cache, cache)
+    copy_cache(built_cache, cache)
     for name, value in environment(cache, KB_STATE=str(tmp_path / "state")).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

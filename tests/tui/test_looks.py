@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from textual.pilot import Pilot
 
 from kb.errors import SettingsError
 from kb.settings import Settings
+from tests.conftest import copy_cache
 from tests.tui.conftest import SHM, Start, answered, app_of, paste, press, shown, told, until
 from tui.app import KbApp
 from tui.subject import Subject
@@ -21,7 +21,7 @@ def own_cache(
 ) -> Path:
     """A cache that a test may damage."""
     cache = tmp_path / "cache"
-    shutil.copytree(small_cache, cache)
+    copy_cache(small_cache, cache)
     monkeypatch.setenv("KB_CACHE", str(cache))
     return cache
 
