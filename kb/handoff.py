@@ -23,7 +23,7 @@ from kb.log.clean import printable
 from kb.markdown import fenced
 from kb.secrets import mask_lines, without_secrets
 from kb.views.job import place, who
-from kb.views.json import to_object
+from kb.views.json import indented, to_object
 
 SCHEMA = 1
 """Of the JSON; grows when a key is removed or changes its meaning."""
@@ -131,7 +131,7 @@ def _with_keys_masked(diagnosis: Diagnosis) -> Diagnosis:
 def to_json(handoff: HandOff) -> str:
     """One JSON object, indented: what `kb ask --json` prints as `diagnosis`, and beside it what was
     done and said."""
-    return msgspec.json.format(msgspec.json.encode(_to_object(handoff)), indent=1).decode()
+    return indented(_to_object(handoff))
 
 
 def _to_object(handoff: HandOff) -> dict[str, Any]:

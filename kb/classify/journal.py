@@ -11,6 +11,7 @@ import msgspec
 from kb.classify.result import Result, Row
 from kb.errors import OutputError
 from kb.files import cannot_write, write_whole
+from kb.log.clean import escaped
 
 _BEGIN = b'{"path":'
 """Of every row."""
@@ -55,7 +56,8 @@ class Journal:
 
 def encode(results: Iterable[Result]) -> bytes:
     """Return results as JSON Lines."""
-    return b"".join(msgspec.json.encode(result.row()) + b"\n" for result in results)
+    rows = (msgspec.json.encode(result.row()).decode() for result in results)
+    return "".join(f"{escaped(row)}\n" for row in rows).encode()
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from kb.cli import incidents_option
 from kb.settings import Settings, load_settings
@@ -133,6 +132,8 @@ def _print(result: Report | JobReport | ChatReport, view: RenderableType, as_jso
     from kb.cli.terminal import show
 
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(result), indent=1).decode())
+        from kb.views.json import indented
+
+        click.echo(indented(result))
     else:
         show(view)

@@ -14,6 +14,7 @@ from kb.log.clean import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.segment import Segment
 
     from kb.builder import Report
 
@@ -34,16 +35,22 @@ def output_console() -> Console:
 
 def show(*parts: RenderableType, paged: bool = True) -> None:
     """Print results; if `paged`, through the pager when they are higher than the terminal."""
+    from rich.segment import Segments
+
     console = output_console()
     with console.capture() as capture:
         for part in parts:
-            console.print(part, crop=False)
+            console.print(Segments(map(_unobeyed, console.render(part))), crop=False, end="")
     text = "".join(f"{line.rstrip()}\n" for line in capture.get().strip("\n").splitlines())
     if paged and console.is_terminal and text.count("\n") > console.height and sys.stdin.isatty():
         os.environ.setdefault("LESS", "-RFX")
         click.echo_via_pager(text, color=not console.no_color)
     else:
         click.echo(text, nl=False, color=console.is_terminal and not console.no_color)
+
+
+def _unobeyed(segment: Segment) -> Segment:
+    return segment if segment.control else segment._replace(text=printable(segment.text))
 
 
 def say(sentence: str) -> None:

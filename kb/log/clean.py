@@ -50,6 +50,12 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("", text.expandtabs(4))
 
 
+def escaped(encoded: str) -> str:
+    """The same JSON with escapes for what `printable` drops: other tools get every character, and
+    a terminal obeys none."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
+
+
 def written(path: str) -> str:
     """The name of a file as text: what is not UTF-8 in it is replaced."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

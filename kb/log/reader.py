@@ -19,7 +19,7 @@ import numpy as np
 import zstandard
 
 from kb.errors import LogError
-from kb.log.clean import clean_block, written
+from kb.log.clean import clean_block, printable, written
 
 BLOCK_BYTES = 1 << 20
 """Lines are handed on in blocks of about this size; a longer line comes in pieces."""
@@ -255,7 +255,9 @@ def _kernel_devices() -> frozenset[int]:
 
 
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
-    return Source(written(name), lambda: path.open("rb"), one_of_many=one_of_many, path=path)
+    return Source(
+        printable(written(name)), lambda: path.open("rb"), one_of_many=one_of_many, path=path
+    )
 
 
 def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:

@@ -31,7 +31,8 @@ def to_text(summary: Summary) -> bytes:
     console = Console(file=io.StringIO(), width=_FILE_WIDTH, color_system=None, highlight=False)
     with console.capture() as capture:
         console.print(render(summary))
-    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()).encode()
+    lines = printable(capture.get()).split("\n")
+    return ("\n".join(line.rstrip() for line in lines)).encode()
 
 
 def to_csv(summary: Summary) -> bytes:
@@ -40,13 +41,11 @@ def to_csv(summary: Summary) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Row.__struct_fields__)
     writer.writerows(map(_cells, summary.results))
-    return text.getvalue().encode()
+    return printable(text.getvalue()).encode()
 
 
 def _cells(result: Result) -> tuple[object, ...]:
-    row = result.row()
-    printed = msgspec.structs.replace(row, path=printable(row.path))
-    return tuple(map(_inert, msgspec.structs.astuple(printed)))
+    return tuple(map(_inert, msgspec.structs.astuple(result.row())))
 
 
 def _inert(cell: object) -> object:
@@ -89,7 +88,7 @@ def _cluster(cluster: Cluster) -> RenderableType:
     table.add_column(justify="right", no_wrap=True, min_width=5)
     table.add_column(overflow="fold")
     table.add_row(str(len(cluster.members)), Text(cluster.template[:_LONGEST_TEMPLATE]))
-    places = ", ".join(printable(result.path) for result in cluster.examples)
+    places = ", ".join(result.path for result in cluster.examples)
     hosts = f"; on {', '.join(cluster.hosts)}" if cluster.hosts else ""
     table.add_row("", Text(f"{cluster.id}: {places}{hosts}", "dim"))
     return table

@@ -11,6 +11,7 @@ from kb.diagnosis import Diagnosis, Match, Note
 from kb.found import Why
 from kb.incident import Step
 from kb.job import Job
+from kb.log.clean import escaped
 
 SCHEMA = 1
 """Grows when a key is removed or changes its meaning."""
@@ -18,7 +19,12 @@ SCHEMA = 1
 
 def to_json(diagnosis: Diagnosis) -> str:
     """Return one JSON object, indented."""
-    return msgspec.json.format(msgspec.json.encode(to_object(diagnosis)), indent=1).decode()
+    return indented(to_object(diagnosis))
+
+
+def indented(value: object) -> str:
+    """Return what msgspec can encode as JSON for people and terminals."""
+    return escaped(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
 
 
 def to_object(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 
 from kb.log.clean import printable
 from kb.problem import Problem
+from kb.views.json import indented
 
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY_ESCAPES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
@@ -31,7 +31,7 @@ def as_json(problems: Sequence[Problem], files: int) -> str:
         for problem in problems
     ]
     found = {"schema": 1, "files": files, "problems": rows}
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    return indented(found) + "\n"
 
 
 FORMATS: Mapping[str, Callable[[Sequence[Problem], int], str]] = {

@@ -22,6 +22,7 @@ from kb.classify import Result, Summary
 from kb.classify.timeline import Slot, find_timeline
 from kb.diagnosis import Verdict
 from kb.incident import Incident
+from kb.log.clean import printable
 from kb.markdown import render as to_markdown
 
 _MOST_UNITS = 2_000
@@ -53,7 +54,7 @@ def to_html(summary: Summary, records: Mapping[str, Incident]) -> bytes:
         **_units(summary),
         records=[_record(records[name]) for name in sorted(records)],
     )
-    return page.encode()
+    return printable(page).encode()
 
 
 def _hash(script: str) -> str:

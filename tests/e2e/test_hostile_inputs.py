@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tests.e2e.conftest import ANSWER, QUESTION, Small
 
 Run = subprocess.CompletedProcess[bytes]
 MB = 1 << 20
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def check(run: Run, *codes: int) -> Run:
@@ -28,7 +30,7 @@ def check(run: Run, *codes: int) -> Run:
     assert b"Traceback" not in run.stderr
     for output in (run.stdout, run.stderr):
         text = output.decode("utf-8", "replace")
-        assert not [c for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f"]
+        assert not OBEYED.search(text)
     return run
 
 
@@ -129,6 +131,27 @@ def test_an_ordinary_archive_of_much_repetition_is_read_whole(
     run = small_installation.kb("ask", "--json", "-f", path)
     assert answered(run)
     assert run.stderr == b""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "\x1b]0;owned\x07.log",
+        "line\nbreak.log",
+        "gpj\u202egol.log",
+        "\u009b31m.log",
+        "=1+1[red].log",
+    ],
+)
+def test_a_name_is_text(small_installation: Small, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(QUESTION)
+    check(small_installation.kb("ask", "-f", path), 0)
+    assert answered(small_installation.kb("ask", "--json", "-f", path))
+    for form in ("table", "csv", "html", "jsonl"):
+        check(small_installation.kb("classify", "--format", form, path), 0)
+    row = json.loads(small_installation.kb("classify", "--format", "jsonl", path).stdout)
+    assert row["path"] == str(path)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /dev/zero and /proc")
