@@ -255,9 +255,8 @@ def _kernel_devices() -> frozenset[int]:
 
 
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
-    return Source(
-        printable(written(name)), lambda: path.open("rb"), one_of_many=one_of_many, path=path
-    )
+    shown = printable(written(name))
+    return Source(shown, lambda: path.open("rb"), one_of_many=one_of_many, path=path)
 
 
 def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:
