@@ -57,6 +57,8 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
 
 def _read(path: Path) -> Settings:
     try:
+        if path.exists() and not path.is_file():
+            raise SettingsError(f"the configuration {path} is not a file")
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return Settings()

@@ -109,6 +109,13 @@ def test_wrong_configuration_is_one_sentence(kb: Run, tmp_path: Path) -> None:
     assert b"Traceback" not in run.stderr
 
 
+@pytest.mark.parametrize("place", ["/dev/zero", "."])
+def test_a_configuration_that_is_no_file_is_one_sentence(kb: Run, place: str) -> None:
+    run = kb("ask", "x", env={"KB_CONFIG": place})
+    assert run.returncode == 2
+    assert run.stderr.endswith(b"is not a file\n")
+
+
 def test_configuration_adds_directories(kb: Run, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     (tmp_path / "team").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -79,7 +80,9 @@ def test_wrong_file_is_reported_with_rule_place_and_help(
 def test_distinction_without_its_counterpart_is_reported(kb: Run, copy: Path) -> None:
     link = "- `xid79-gpu-fallen-off-bus`: Does it hang without a message?"
     copy.write_text(copy.read_text().replace("## Distinguish\n", f"## Distinguish\n\n{link}", 1))
-    report = kb("lint", copy).stdout.decode()
+    assert b"IDS404" not in kb("lint", copy).stdout  # the other one is shipped, so not theirs
+    shutil.copy(next(Path("incidents").glob("*/xid79-gpu-fallen-off-bus.md")), copy.parent)
+    report = kb("lint", copy.parent).stdout.decode()
     assert "error[IDS404]: `xid79-gpu-fallen-off-bus` does not say how it is told" in report
 
 

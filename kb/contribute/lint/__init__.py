@@ -18,6 +18,7 @@ from kb.documents import digest
 from kb.errors import IncidentError, LibraryError
 from kb.incident import Incident
 from kb.library import IncidentFile, Library, markdown_files
+from kb.locations import packaged_incidents
 from kb.log.clean import written
 from kb.problem import Problem
 
@@ -85,6 +86,7 @@ def read_all(
     shape of the others."""
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
+    package = packaged_incidents().resolve()
     for file in files:
         try:
             source = file.source()
@@ -95,5 +97,6 @@ def read_all(
             problems.extend(error.problems)
         else:
             lines = tuple(source.decode().split("\n"))
-            checked.append(CheckedFile(file.name, lines, incident, chosen))
+            shipped = file.path.resolve().is_relative_to(package)
+            checked.append(CheckedFile(file.name, lines, incident, chosen, shipped))
     return checked, problems

@@ -15,6 +15,8 @@ class CheckedFile(msgspec.Struct, frozen=True):
     incident: Incident
     chosen: bool
     """Whether the user asked about this file; the others are there to compare with."""
+    shipped: bool
+    """Whether it comes with the package, where a team of its own records cannot change it."""
 
     @property
     def source(self) -> bytes:

@@ -112,7 +112,8 @@ class OneSidedDistinction(Rule):
 
     Whichever comes first, the tool can then ask what tells them apart, and whoever reads either
     record learns of the other. `--fix` cannot write the missing half: it is a question for which
-    *yes* speaks for the other record, and only somebody who knows both can phrase it.
+    *yes* speaks for the other record, and only somebody who knows both can phrase it. Of a shipped
+    record it is not asked when the file is one of your own directory.
 
     Wrong: `dev-shm-too-small-bus-error` is named in `nccl-shm-too-small-container.md` only.
 
@@ -127,13 +128,13 @@ class OneSidedDistinction(Rule):
     help = "add a question to `Distinguish` of the other record, for which yes speaks for it"
 
     def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        told = {
-            file.incident.id: {item.other for item in file.incident.body.distinguish}
-            for file in corpus.files
-        }
+        by_id = {file.incident.id: file for file in corpus.files}
         for file in corpus.files:
             for item in file.incident.body.distinguish:
-                if item.other in told and file.incident.id not in told[item.other]:
+                other = by_id.get(item.other)
+                if other is None or (other.shipped and not file.shipped):
+                    continue
+                if file.incident.id not in {back.other for back in other.incident.body.distinguish}:
                     message = (
                         f"`{item.other}` does not say how it is told from `{file.incident.id}`"
                     )
