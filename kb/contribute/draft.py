@@ -12,7 +12,7 @@ import msgspec
 
 from kb.contribute.blanks import MARK, NO_SYSTEM
 from kb.contribute.neutral import is_host, neutral
-from kb.contribute.signatures import literal_parts, propose
+from kb.contribute.signatures import literal_parts, propose, shortened
 from kb.diagnosis import Diagnosis
 from kb.errors import OutputError
 from kb.evidence import EvidenceLine, Facts
@@ -120,6 +120,7 @@ def _record(identifier: str, answers: Answers, found: _Found) -> Incident:
         signatures=found.signatures,
         references=(f"https://{MARK}where-the-facts-come-from",),
         confidence=Certainty.DOCUMENTED,
+        aliases=(f"{MARK} the symptom as somebody would type it; five or more, some in Chinese",),
         created=today,
         updated=today,
     )
@@ -183,7 +184,7 @@ def _message(signatures: Sequence[Signature], line: str) -> str:
     """What is seen: what the log alone says, else its most telling line without who says it."""
     literal = next(literal_parts([line]), split_prefix(line).text)
     text = signatures[0].pattern if signatures else literal or "A job fails"
-    return " ".join(text[:_LONGEST_TITLE].split())
+    return shortened(" ".join(text.split()), _LONGEST_TITLE)
 
 
 def _systems(facts: Facts, evidence: str) -> tuple[str, ...]:

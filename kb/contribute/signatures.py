@@ -54,11 +54,18 @@ def literal_parts(lines: Iterable[str]) -> Iterator[str]:
                 yield literal
 
 
+def shortened(text: str, longest: int) -> str:
+    """A text cut before a clause that does not fit, or before a word, if there is no other way."""
+    if len(text) <= longest:
+        return text
+    words = text[:longest].rpartition(" ")[0] or text[:longest]
+    clause = max(words.rfind(mark) for mark in (": ", "; ", ", ", ". "))
+    return words[:clause] if clause > longest // 2 else words
+
+
 def _trimmed(part: str) -> str:
     """Without what hangs loose at its ends, and without half a pair of brackets."""
-    if len(part) > _LONGEST:
-        part = part[:_LONGEST].rpartition(" ")[0]
-    part = part.strip(_LOOSE)
+    part = shortened(part, _LONGEST).strip(_LOOSE)
     if ")" in part.partition("(")[0]:
         part = part.partition(")")[2]
     if "(" in part.rpartition(")")[2]:

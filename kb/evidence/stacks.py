@@ -15,6 +15,7 @@ from kb.log.prefixes import split_prefix
 
 _FRAME = re.compile(r"^\s+(?:File \"(?P<file>[^\"]+)\", line \d+,? in (?P<function>\S+)|\S)")
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?::|\(|\s*$)|\w+(?: \w+)?: ")
+_BEGINNING = "Traceback ("
 _LONGEST = 400
 _FRAMES_KEPT = 4
 
@@ -23,7 +24,7 @@ class Stack(msgspec.Struct, frozen=True):
     """What a `Traceback` line leads to."""
 
     exception: int | None
-    """Offset of the line of the exception; None where the log ends before it."""
+    """Offset of the line of the exception; None where the log or the next stack comes before it."""
     frames: tuple[str, ...]
     """The innermost frames as `path in function`, innermost first."""
 
@@ -37,6 +38,8 @@ def read_stack(data: bytes, start: int) -> Stack:
         spoken = split_prefix(line)
         if spoken.rank != rank:
             continue
+        if spoken.text.startswith(_BEGINNING):
+            break  # a stack without an end: its exception was printed elsewhere, or not at all
         match = _FRAME.match(spoken.text)
         if match is None and spoken.text.strip() and not _EXCEPTION.match(spoken.text):
             continue

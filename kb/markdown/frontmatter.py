@@ -23,6 +23,15 @@ _UNSAFE = (
     (yaml.AnchorToken, "YAML anchors (&name) are not allowed in a record"),
     (yaml.TagToken, "YAML tags (!name) are not allowed in a record"),
 )
+_OPENING = (
+    yaml.BlockMappingStartToken,
+    yaml.BlockSequenceStartToken,
+    yaml.FlowMappingStartToken,
+    yaml.FlowSequenceStartToken,
+)
+_CLOSING = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
+_DEEPEST = 20
+"""A record needs 4; what reads YAML is recursive."""
 
 
 class FrontMatterError(Exception):
@@ -62,7 +71,16 @@ def parse_header(text: str) -> Header:
 
 
 def _refuse_unsafe(text: str) -> None:
+    depth = 0
     for token in yaml.scan(text, Loader=yaml.CSafeLoader):
+        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+        if depth > _DEEPEST:
+            raise FrontMatterError(
+                "SHP103",
+                token.start_mark.line + 1,
+                "the front matter is nested too deeply for a record",
+                "close the brackets, or quote a value that begins with one",
+            )
         for kind, message in _UNSAFE:
             if isinstance(token, kind):
                 raise FrontMatterError(

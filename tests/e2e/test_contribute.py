@@ -29,6 +29,7 @@ WRITTEN = {
     "systems: [todo]": "systems: [datasets]",
     "https://TODO:where-the-facts-come-from": "https://example.org/zarrstream/issues/7",
     r"'?TODO: which GPUs.*": "any",
+    r"'TODO: the symptom as.*": "zarr shard is corrupt",
     r"^1\. TODO:.*": "1. Upload the shard that the message names again.",
     r"title: .*": "title: zarrstream stops with ShardCorruptError, as an upload was cut off",
     r"TODO: the mechanism.*": "The rest of a chunk whose upload was cut off reads as zeros.",

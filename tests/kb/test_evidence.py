@@ -51,6 +51,13 @@ def test_stacks_of_interleaved_ranks_are_kept_apart() -> None:
     assert all(len(line.stack) == 2 for line in fatal)
 
 
+def test_a_stack_whose_end_is_missing_takes_nothing_of_the_next() -> None:
+    cut = "".join(f"{line}\n" for line in STACK.splitlines()[:-1]).replace("c10d", "other")
+    (fatal,) = [line for line in evidence_of(cut + STACK).lines if line.grade is Grade.FATAL]
+    assert fatal.text == "mylib.Boom: network gone"
+    assert not any("other" in frame for frame in fatal.stack)
+
+
 def test_same_line_of_many_ranks_is_folded_with_a_count() -> None:
     text = "\n".join(
         f"[rank{rank}]: RuntimeError: NCCL error at 0x{rank:x}f0, seq {rank}" for rank in range(64)

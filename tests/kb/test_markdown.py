@@ -108,6 +108,7 @@ def test_evidence_that_holds_a_fence_survives() -> None:
         ("hardware: any", "hardware: &a any", "SHP103", 9),
         ("hardware: any", "hardware: *a", "SHP103", 9),
         ("hardware: any", "hardware: !!python/name:os.system x", "SHP103", 9),
+        ("hardware: any", f"hardware: {'[' * 5000}{']' * 5000}", "SHP103", 9),
         ("kind: incident", "kind: incident\nkind: incident", "SHP104", 5),
         ("kind: incident", "kind: accident", "SHP105", 4),
         ("strength: strong", "strength: huge", "SHP105", 13),

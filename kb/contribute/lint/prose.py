@@ -15,6 +15,7 @@ from kb.glossary import has_chinese
 from kb.incident import Kind
 from kb.problem import Problem, Severity
 
+_LEAST_ALIASES = 5
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _CODE = re.compile(r"`[^`]*`")
 _BARE = re.compile(
@@ -135,6 +136,42 @@ class MissingCaution(Rule):
                         break
 
 
+class FewAliases(Rule):
+    """A record has five aliases or more: the symptom as people would type it.
+
+    Who has no log asks in words of their own, in their own language. Aliases are how such a
+    question finds the record; title and text are in the words of somebody who knows the cause.
+
+    Wrong:
+
+    ```yaml
+    aliases:
+    - NCCL shared memory error
+    ```
+
+    Right:
+
+    ```yaml
+    aliases:
+    - nccl says no space left on device but the disk is empty
+    - training in docker dies with shm error
+    - posix_fallocate failed at startup of 8 gpus
+    - 容器里多卡训练报 No space left on device
+    - docker 里 NCCL 共享内存不够
+    ```
+    """
+
+    code = "PRO604"
+    severity = Severity.WARNING
+    help = "add what a colleague would type, some of it in Chinese if you can"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        aliases = file.incident.header.aliases
+        if len(aliases) < _LEAST_ALIASES and not any(MARK in alias for alias in aliases):
+            said = f"the record has {len(aliases)} aliases"
+            yield self.problem(file, "aliases:", said)
+
+
 class Unfinished(Rule):
     """Nothing of a draft is left to be written.
 
@@ -173,7 +210,13 @@ class Unfinished(Rule):
             )
 
 
-PROSE_RULES: tuple[Rule, ...] = (StepWithoutVerb(), BareStep(), MissingCaution(), Unfinished())
+PROSE_RULES: tuple[Rule, ...] = (
+    StepWithoutVerb(),
+    BareStep(),
+    MissingCaution(),
+    FewAliases(),
+    Unfinished(),
+)
 
 
 def says_what_to_do(step: str) -> bool:

@@ -56,10 +56,11 @@ class NotYaml(Rule):
 
 
 class UnsafeYaml(Rule):
-    """The front matter has no YAML anchors, aliases or tags.
+    """The front matter has no YAML anchors, aliases or tags, and no deep nesting.
 
-    Records come from people we do not know. A few nested aliases grow to gigabytes, and a tag can
-    name an object of the program. Both are refused before anything is built from them.
+    Records come from people we do not know. A few nested aliases grow to gigabytes, a tag can name
+    an object of the program, and thousands of brackets exhaust what reads them. All are refused
+    before anything is built from them.
 
     Wrong:
 
