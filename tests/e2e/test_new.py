@@ -96,6 +96,14 @@ def test_secrets_hosts_addresses_and_people_stay_here(kb: Run, tmp_path: Path) -
     assert "'quuxstore.FrobnicatorError: lease of shard'\n  strength: strong" in text
 
 
+def test_two_drafts_are_no_duplicates(kb: Run, tmp_path: Path) -> None:
+    for name, line in (("a", "AbacusError: bead 7 is stuck"), ("b", "LoomError: thread is torn")):
+        log = f"step 1 loss 2.0\nTraceback (most recent call last):\n{line}\n".encode()
+        path = tmp_path / f"{name}.md"
+        assert kb("new", "--from-log", "-", "-o", path, stdin=log).returncode == 0
+    assert codes(kb("lint", tmp_path).stdout) == {"DFT501"}
+
+
 def test_nothing_is_overwritten(kb: Run, tmp_path: Path) -> None:
     first = tmp_path / "first.md"
     assert kb("new", "--from-log", JOB, "-o", first).returncode == 0

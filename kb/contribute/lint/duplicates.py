@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
+from kb.contribute.blanks import MARK
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.corpus import Corpus
 from kb.contribute.lint.rule import Rule
@@ -59,10 +61,10 @@ class _Likeness:
     def __init__(self, corpus: Corpus) -> None:
         self._files = corpus.files
         encode = corpus.knowledge.encoder.encode
-        self._titles = encode([file.incident.title for file in corpus.files])
-        self._symptoms = encode(
-            [file.incident.body.symptom[:_SYMPTOM_CHARACTERS] for file in corpus.files]
-        )
+        titles = [file.incident.title for file in corpus.files]
+        symptoms = [file.incident.body.symptom[:_SYMPTOM_CHARACTERS] for file in corpus.files]
+        self._titles = encode(titles) * _written(titles)
+        self._symptoms = encode(symptoms) * _written(symptoms)
         self._lines = [
             {line for block in file.incident.body.evidence for line in masked_lines(block)}
             for file in corpus.files
@@ -86,6 +88,11 @@ class _Likeness:
                 yield other, f"the titles mean the same ({titles[number]:.0%})"
             else:
                 yield other, f"the symptoms mean the same ({symptoms[number]:.0%})"
+
+
+def _written(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """One column: what is still to be written is alike in all drafts, and says nothing."""
+    return np.array([[MARK not in text] for text in texts])
 
 
 def _told_apart(one: CheckedFile, other: CheckedFile) -> bool:
