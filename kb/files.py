@@ -16,7 +16,7 @@ _PRIVATE = 0o600
 
 def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
     """Put a file in its place at once: whoever looks sees the old one or the new one. A `private`
-    one only its owner can read.
+    one only its owner can read; else it may be read by whom the old one might.
 
     Raises:
         OutputError: it cannot be written.
@@ -25,6 +25,8 @@ def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
     try:
         part.touch(mode=_PRIVATE if private else 0o666)
         part.write_bytes(data)
+        if path.exists() and not private:
+            part.chmod(path.stat().st_mode)
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)

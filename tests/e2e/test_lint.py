@@ -230,6 +230,17 @@ def test_fix_leaves_a_file_alone_whose_words_it_could_not_keep(kb: Run, copy: Pa
     assert copy.read_bytes() == before
 
 
+def test_fix_writes_through_a_link_and_keeps_who_may_read(kb: Run, copy: Path) -> None:
+    link = copy.parent / "linked" / copy.name
+    link.parent.mkdir()
+    link.symlink_to(copy)
+    copy.write_text(copy.read_text().replace("## Cause\n\n", "##   Cause\n\n\n\n"))
+    copy.chmod(0o640)
+    assert b"canonical form" in kb("lint", "--fix", link).stderr
+    assert link.is_symlink()
+    assert copy.stat().st_mode & 0o777 == 0o640
+
+
 def test_fix_needs_to_be_told_what_it_may_rewrite(kb: Run) -> None:
     run = kb("lint", "--fix")
     assert run.returncode == 2
