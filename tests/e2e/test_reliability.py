@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-PAGE = Path("docs/reliability.md").read_text(encoding="utf-8")
+PROMISES = Path("docs/reliability.md").read_text(encoding="utf-8").partition("\n## Limits")[0]
 
 
 def test_every_row_names_tests_that_exist() -> None:
-    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and "---" not in line]
+    rows = [line for line in PROMISES.splitlines() if line.startswith("| ") and "---" not in line]
     promises = [row for row in rows if not row.rstrip().endswith("| test |")]
     assert len(promises) > 40
     for row in promises:
