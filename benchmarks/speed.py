@@ -24,6 +24,7 @@ from kb.settings import Settings
 
 QUESTION = "NCCL watchdog timeout on _ALLGATHER_BASE with FSDP and LoRA, all ranks hang"
 INCIDENTS = 150
+SAMPLE = "benchmarks/samples/nccl-shm.log"
 COLD_RUNS = 7
 WARM_RUNS = 60
 CALM = (
@@ -42,6 +43,7 @@ def main() -> None:
         os.environ["KB_CACHE"] = name
         _index(cache)
         _start_up(cache)
+        _contribute(cache)
         _warm()
         _scan()
 
@@ -80,6 +82,19 @@ def _start_up(cache: Path) -> None:
     _row("plain script, cold process, index built (median)", f"{1000 * slow:.0f} ms")
     _row("  memory", f"{max(memory for _seconds, memory in theirs) / 1e6:.0f} MB")
     _row("  times slower than kb ask", f"{slow / cold:.1f}", "at least 7")
+
+
+def _contribute(cache: Path) -> None:
+    draft = cache / "draft.md"
+    written = _run([*_kb(), "new", "--from-log", SAMPLE, "-o", str(draft)])[0]
+    _row("kb new --from-log", f"{written:.2f} s", "a fraction of a second")
+    _row("kb lint, all records, first time, index built", f"{_run([*_kb(), 'lint'])[0]:.1f} s")
+    _row("  again", f"{_run([*_kb(), 'lint'])[0]:.1f} s", "10 s")
+    record = next(Path("incidents").glob("*/nccl-shm-too-small-container.md"))
+    changed = cache / "team" / record.name
+    changed.write_text(record.read_text().replace("## Symptom\n", "## Symptom\n\nAgain.\n"))
+    one = statistics.median(_run([*_kb(), "lint", str(changed)])[0] for _ in range(3))
+    _row("kb lint, one file (median)", f"{one:.2f} s", "a fraction of a second")
 
 
 def _warm() -> None:

@@ -6,9 +6,10 @@ imported first and at the top: two threads that import it at once break it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
@@ -74,7 +75,9 @@ class OnnxEncoder:
 
         self.name = _read_name(directory)
         try:
-            encoder = _read_provenance(directory)["encoder"]
+            provenance = _read_provenance(directory)
+            _check(directory, provenance["files"])
+            encoder = provenance["encoder"]
             self.dim: int = encoder["dimension"]
             self._tokenizer = Tokenizer.from_file(str(directory / TOKENIZER))
             self._tokenizer.enable_truncation(encoder["max_length"])
@@ -172,6 +175,23 @@ def _read_name(directory: Path) -> str:
         return f"{provenance['model']}-{provenance['files'][GRAPH][:12]}"
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(directory) from error
+
+
+def _check(directory: Path, files: Mapping[str, str]) -> None:
+    """Weights that rotted would still give vectors, and answers that are wrong.
+
+    Raises:
+        ValueError: a file is not the one that was exported.
+    """
+    for name in (GRAPH, TOKENIZER):
+        if file_sha256(directory / name) != files[name]:
+            raise ValueError(f"{name} has another SHA-256")
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _damaged(directory: Path) -> EncoderError:

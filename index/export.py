@@ -25,7 +25,6 @@ Operators that fuse more (MultiHeadAttention, SkipLayerNormalization) were measu
 from __future__ import annotations
 
 import argparse
-import hashlib
 import importlib.metadata
 import json
 import platform
@@ -51,6 +50,7 @@ from index.encoder import (
     Encoder,
     OnnxEncoder,
     SentenceTransformerEncoder,
+    file_sha256,
 )
 from index.errors import EncoderError
 
@@ -319,7 +319,7 @@ def export(directory: Path, trained: Path | None = None) -> dict[str, Any]:
 def find_source() -> Path:
     """Return the path of the weights, in the directory that sentence-transformers loads."""
     path = _find_file(SOURCE, WEIGHTS)
-    if _sha256(path) != SOURCE_SHA256:
+    if file_sha256(path) != SOURCE_SHA256:
         raise EncoderError(f"{path} does not hold the weights of {MODEL}; its SHA-256 is another")
     return path
 
@@ -342,7 +342,7 @@ def _write_texts(
     version = importlib.metadata.version(SOURCE)
     provenance = {
         "model": f"{MODEL}{'-trained' if trained else ''}-int8",
-        "files": {name: _sha256(directory / name) for name in (GRAPH, TOKENIZER, LICENCE)},
+        "files": {name: file_sha256(directory / name) for name in (GRAPH, TOKENIZER, LICENCE)},
         "source": {"package": SOURCE, "version": version, "sha256": {WEIGHTS: SOURCE_SHA256}},
         "training": _training(trained) if trained else None,
         "encoder": _ENCODER,
@@ -359,7 +359,7 @@ def _write_texts(
 def _training(trained: Path) -> dict[str, Any]:
     """How the model was taught, and the hash of what came out."""
     told: dict[str, Any] = json.loads((trained / TRAINING).read_text(encoding="utf-8"))
-    return {**told, "sha256": {WEIGHTS: _sha256(trained / WEIGHTS)}}
+    return {**told, "sha256": {WEIGHTS: file_sha256(trained / WEIGHTS)}}
 
 
 def _compare(encoder: Encoder, expected: Array, least: float) -> dict[str, float]:
@@ -368,10 +368,6 @@ def _compare(encoder: Encoder, expected: Array, least: float) -> dict[str, float
     if cosines.min() < least:
         raise EncoderError(f"The least cosine of {encoder.name} is {cosines.min():.5f} < {least}")
     return {"min": round(float(cosines.min()), 5), "mean": round(float(cosines.mean()), 5)}
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def main() -> None:

@@ -263,10 +263,16 @@ def test_a_broken_model_is_one_sentence(own: Small, name: str, damage: str) -> N
     assert "reinstall incident-kb" in one_sentence(own.kb("ask", "--json"))
 
 
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_model_that_rotted_gives_no_vectors(own: Small, name: str) -> None:
+    overwrite(own.home / "index" / "model" / name, 0.5, b"~")
+    assert "reinstall incident-kb" in one_sentence(own.kb("ask", "--json"))
+
+
 def test_another_model_means_another_index(own: Small) -> None:
     path = own.home / "index" / "model" / "provenance.json"
     provenance = json.loads(path.read_bytes())
-    provenance["files"]["model.onnx"] = "0" * 64
+    provenance["model"] = "another"
     path.write_text(json.dumps(provenance))
     assert right(own.kb("ask", "--json"))
     assert len(list(own.cache.glob("index-*"))) == 2
