@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from index.encoder import Encoder
 
+UNIT = 1e-3
+"""The length of a vector is 1 but for so much."""
+
 Lookup = Callable[[Collection[str]], dict[str, bytes]]
 """Returns the vectors that are known among some hashes of texts."""
 
@@ -17,6 +20,12 @@ Lookup = Callable[[Collection[str]], dict[str, bytes]]
 def text_hash(text: str) -> str:
     """What the vector of a text is stored by."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_whole(vector: bytes) -> bool:
+    """Whether it still has the length it was stored with: a disk can rot."""
+    values = np.frombuffer(vector, np.float32) if len(vector) % 4 == 0 else np.zeros(1)
+    return abs(float(np.linalg.norm(values)) - 1) < UNIT
 
 
 class RememberingEncoder:
@@ -40,7 +49,8 @@ class RememberingEncoder:
         if not texts:
             return self._encoder().encode(texts)
         wanted = {text_hash(text): text for text in texts}
-        self.vectors |= self._lookup(wanted.keys() - self.vectors.keys())
+        found = self._lookup(wanted.keys() - self.vectors.keys())
+        self.vectors |= {key: vector for key, vector in found.items() if _is_whole(vector)}
         missing = {key: text for key, text in wanted.items() if key not in self.vectors}
         if missing:
             rows = self._encoder().encode(list(missing.values()))

@@ -13,13 +13,12 @@ from index.dense import Vectors
 from index.documents import Changes, Document
 from index.encoder import Encoder
 from index.errors import StoreDamaged
-from index.remembered import text_hash
+from index.remembered import UNIT, text_hash
 from index.signatures import Scanner
 from index.snapshot import DeclaredPattern
 from index.tokens import tokenize
 
 _ENCODE_AT_ONCE = 64
-_UNIT = 1e-3
 
 Progress = Callable[[int, int], None]
 """Called with the number of passages encoded and their total."""
@@ -183,7 +182,7 @@ def all_vectors(connection: sqlite3.Connection) -> Vectors:
     if not rows:
         return np.zeros((0, 1), np.float32)
     vectors = np.frombuffer(b"".join(row[0] for row in rows), np.float32).reshape(len(rows), -1)
-    if not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=_UNIT):
+    if not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=UNIT):
         raise StoreDamaged("the vectors of the index are damaged")
     return vectors
 

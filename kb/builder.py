@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
-from functools import lru_cache
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import lru_cache, partial
 from pathlib import Path
 
 from index.documents import Changes
 from index.encoder import Encoder, load_encoder, model_name
 from index.errors import StoreDamaged, StoreError, StoreMissing
+from index.remembered import RememberingEncoder
 from index.snapshot import Snapshot
 from index.store import Store
 from kb.documents import digest, to_document
@@ -127,17 +128,39 @@ class Builder:
                         documents.append(to_document(file.read(source), source))
                 except IncidentError as error:
                     problems.extend(error.problems)
-            changes = store.update(
-                documents,
-                self._encoder,
-                self._model,
-                fingerprint,
-                self._report,
-                MARKER_PATTERNS,
-                unchanged=unchanged,
-                rebuild=rebuild,
-            )
+            with nullcontext(self._encoder) if rebuild else self._remembering() as encoder:
+                changes = store.update(
+                    documents,
+                    encoder,
+                    self._model,
+                    fingerprint,
+                    self._report,
+                    MARKER_PATTERNS,
+                    unchanged=unchanged,
+                    rebuild=rebuild,
+                )
         return changes, problems
+
+    @contextmanager
+    def _remembering(self) -> Iterator[Callable[[], Encoder]]:
+        """The encoder, with what the index of the package alone holds already: most users have
+        that one when they add a directory of their own, and encoding takes longest."""
+        with ExitStack() as stack:
+            encoder = self._encoder
+            with suppress(StoreError):
+                package = Store(index_directory(self._library.directories[:1], self._model))
+                snapshot = stack.enter_context(package.open())
+                lookup = partial(_vectors, snapshot, self._model)
+                remembering = RememberingEncoder(self._encoder, self._model, lookup)
+                encoder = lambda: remembering  # noqa: E731
+            yield encoder
+
+
+def _vectors(snapshot: Snapshot, model: str, hashes: Collection[str]) -> dict[str, bytes]:
+    try:
+        return snapshot.vectors(model, hashes)
+    except StoreDamaged:
+        return {}
 
 
 def prepare(

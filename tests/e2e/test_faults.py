@@ -184,6 +184,17 @@ def test_a_damaged_database_is_built_again(small: Small, start: float) -> None:
     assert right(second)
 
 
+@pytest.mark.parametrize("left", [b"", b"x" * 10_000])
+def test_a_database_that_is_none_is_built_again(small: Small, left: bytes) -> None:
+    small.database.write_bytes(left)
+    assert right(small.kb("ask", "--json"))
+
+
+def test_vectors_that_are_gone_are_made_again(small: Small) -> None:
+    small.vectors.unlink()
+    assert right(small.kb("ask", "--json"))
+
+
 @pytest.mark.parametrize("table", ["documents", "lexical", "occurrences"])
 def test_rows_that_are_lost_are_noticed_while_searching(small: Small, table: str) -> None:
     with closing(sqlite3.connect(small.database)) as connection, connection:

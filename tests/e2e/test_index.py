@@ -101,29 +101,6 @@ def test_broken_record_is_left_out_and_named(
     assert b"kb lint" in run.stderr
 
 
-@pytest.mark.parametrize("damage", ["rubbish", "empty", "vectors gone", "other version"])
-def test_damaged_index_is_built_again(kb: Run, cache: Path, damage: str) -> None:
-    database = next(cache.glob("index-*/index.sqlite"))
-    if damage == "rubbish":
-        database.write_bytes(b"x" * 10_000)
-    elif damage == "empty":
-        database.write_bytes(b"")
-    elif damage == "vectors gone":
-        for path in database.parent.glob("vectors-*"):
-            path.unlink()
-    else:
-        import sqlite3
-
-        with sqlite3.connect(database) as connection:
-            connection.execute("UPDATE meta SET value = 999 WHERE key = 'schema'")
-        connection.close()
-    run = kb("ask", "--json", stdin=QUESTION, cache=cache)
-    assert first(run) == ANSWER
-    assert b"Traceback" not in run.stderr
-    again = kb("ask", "--json", stdin=QUESTION, cache=cache)
-    assert (first(again), again.stderr) == (ANSWER, b"")
-
-
 def killed_after(seconds: float, arguments: list[str | Path], cache: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "kb", *map(str, arguments)],
