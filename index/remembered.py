@@ -32,11 +32,13 @@ class RememberingEncoder:
     """Asks `lookup` first, and the encoder, which is loaded by then at the latest, for the rest.
 
     `vectors` holds all that was asked for, by the hash of the text. No text is encoded twice.
+    `found` counts those that were looked up.
     """
 
     def __init__(self, encoder: Callable[[], Encoder], name: str, lookup: Lookup) -> None:
         self.name = name
         self.vectors: dict[str, bytes] = {}
+        self.found = 0
         self._encoder, self._lookup = encoder, lookup
 
     @property
@@ -49,8 +51,10 @@ class RememberingEncoder:
         if not texts:
             return self._encoder().encode(texts)
         wanted = {text_hash(text): text for text in texts}
-        found = self._lookup(wanted.keys() - self.vectors.keys())
-        self.vectors |= {key: vector for key, vector in found.items() if _is_whole(vector)}
+        known = self._lookup(wanted.keys() - self.vectors.keys())
+        whole = {key: vector for key, vector in known.items() if _is_whole(vector)}
+        self.found += len(whole)
+        self.vectors |= whole
         missing = {key: text for key, text in wanted.items() if key not in self.vectors}
         if missing:
             rows = self._encoder().encode(list(missing.values()))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
+
+import msgspec
 
 from index.documents import Changes
 from index.encoder import Encoder, load_encoder, model_name
 from index.errors import StoreDamaged, StoreError, StoreMissing
-from index.remembered import RememberingEncoder
+from index.remembered import Lookup, RememberingEncoder
 from index.snapshot import Snapshot
 from index.store import Store
 from kb.documents import digest, to_document
@@ -128,10 +130,10 @@ class Builder:
                         documents.append(to_document(file.read(source), source))
                 except IncidentError as error:
                     problems.extend(error.problems)
-            with nullcontext(self._encoder) if rebuild else self._remembering() as encoder:
+            with self._remembering(rebuild) as encoder:
                 changes = store.update(
                     documents,
-                    encoder,
+                    lambda: encoder,
                     self._model,
                     fingerprint,
                     self._report,
@@ -139,21 +141,25 @@ class Builder:
                     unchanged=unchanged,
                     rebuild=rebuild,
                 )
-        return changes, problems
+        encoded = changes.encoded - encoder.found
+        return msgspec.structs.replace(changes, encoded=encoded), problems
 
     @contextmanager
-    def _remembering(self) -> Iterator[Callable[[], Encoder]]:
+    def _remembering(self, rebuild: bool) -> Iterator[RememberingEncoder]:
         """The encoder, with what the index of the package alone holds already: most users have
         that one when they add a directory of their own, and encoding takes longest."""
         with ExitStack() as stack:
-            encoder = self._encoder
+            lookup: Lookup = _nothing
             with suppress(StoreError):
-                package = Store(index_directory(self._library.directories[:1], self._model))
-                snapshot = stack.enter_context(package.open())
-                lookup = partial(_vectors, snapshot, self._model)
-                remembering = RememberingEncoder(self._encoder, self._model, lookup)
-                encoder = lambda: remembering  # noqa: E731
-            yield encoder
+                if not rebuild:
+                    package = Store(index_directory(self._library.directories[:1], self._model))
+                    snapshot = stack.enter_context(package.open())
+                    lookup = partial(_vectors, snapshot, self._model)
+            yield RememberingEncoder(self._encoder, self._model, lookup)
+
+
+def _nothing(_hashes: Collection[str]) -> dict[str, bytes]:
+    return {}
 
 
 def _vectors(snapshot: Snapshot, model: str, hashes: Collection[str]) -> dict[str, bytes]:
