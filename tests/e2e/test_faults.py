@@ -341,11 +341,11 @@ def test_killed_while_building_the_next_one_answers(
 
 
 @pytest.mark.parametrize("when", [0, 4_000_000_000])
-def test_a_clock_that_jumps_changes_nothing(small: Small, when: int) -> None:
-    for path in [*small.cache.rglob("*"), *small.home.glob("incidents/*/*.md")]:
+def test_a_clock_that_jumps_changes_nothing(own: Small, when: int) -> None:
+    for path in [*own.cache.rglob("*"), *own.home.glob("incidents/*/*.md")]:
         os.utime(path, (when, when))
-    assert right(small.kb("ask", "--json"))
-    assert "5 unchanged" in small.kb("index").stdout.decode()
+    assert right(own.kb("ask", "--json"))
+    assert "5 unchanged" in own.kb("index").stdout.decode()
 
 
 @pytest.mark.parametrize("stream", ["<&-", "<&- >&- 2>&-"])
