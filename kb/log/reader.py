@@ -83,7 +83,7 @@ class Source:
         one_of_many: bool = False,
         path: Path | None = None,
     ) -> None:
-        self.name = name
+        self.name = name if name is None else printable(written(name))
         self.path = path
         self.binary = False
         self.notice: str | None = None
@@ -255,8 +255,7 @@ def _kernel_devices() -> frozenset[int]:
 
 
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
-    shown = printable(written(name))
-    return Source(shown, lambda: path.open("rb"), one_of_many=one_of_many, path=path)
+    return Source(name, lambda: path.open("rb"), one_of_many=one_of_many, path=path)
 
 
 def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:
