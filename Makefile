@@ -33,8 +33,9 @@ encoder: $(VENV)/.models
 	$(BIN)/python -m index.export index/model --trained build/encoder
 
 confidence: $(VENV)/.models
-	$(BIN)/python -m benchmarks.fit_confidence benchmarks/reports/*.jsonl > kb/confidence.new
-	mv kb/confidence.new kb/confidence.toml
+	@mkdir -p build
+	$(BIN)/python -m benchmarks.fit_confidence benchmarks/reports/*.jsonl > build/confidence.toml
+	mv build/confidence.toml kb/diagnosis/confidence.toml
 
 quality: $(VENV)/.models
 	$(BIN)/python -m benchmarks.quality

@@ -19,17 +19,24 @@ import numpy as np
 from benchmarks.fusion import NAMES, Answer, held_out, read_samples
 from index.encoder import load_encoder
 from index.export import find_source
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.directories import IncidentDirectories
 from kb.evaluate import Case
 from kb.incident import Incident, Kind
-from kb.knowledge import Knowledge
-from kb.library import Library
 from kb.settings import Settings, load_settings
 
 CHANNELS = {
-    "signatures": ("strong", "weak", "unsigned"),
-    "words": ("coverage", "mass", "line"),
-    "meaning": ("meaning",),
-    "facts": ("systems", "size", "calm", "calm_progress", "codes", "conflict"),
+    "signatures": ("strong_signatures", "weak_signatures"),
+    "words": ("coverage", "shared_idf", "best_line_idf"),
+    "meaning": ("cosine",),
+    "facts": (
+        "shared_systems",
+        "log_lines",
+        "no_failure_seen",
+        "progress_without_failure",
+        "shared_code",
+        "other_code",
+    ),
 }
 ANSWERED = 0.8
 """False matches are compared where so many answerable reports are answered."""
@@ -50,14 +57,14 @@ class Row(msgspec.Struct, frozen=True):
 def table(paths: Sequence[Path]) -> Iterator[Row]:
     """Yield the rows, baselines first."""
     settings = load_settings()
-    with Knowledge.open(settings) as knowledge:
+    with KnowledgeBase.open(settings) as knowledge:
         samples = read_samples(paths, knowledge)
     cases = [sample.case for sample in samples]
-    records = [one for one in Library().load()[0] if one.kind is Kind.INCIDENT]
+    records = [one for one in IncidentDirectories().load()[0] if one.kind is Kind.INCIDENT]
     yield _row("plain BM25 over whole texts", _baseline(cases, records, _bm25(records)))
     yield _row("plain MiniLM over whole texts", _baseline(cases, records, _minilm(records)))
     plain = Settings(settings.incidents, str(find_source().parent))
-    with Knowledge.open(plain) as knowledge:
+    with KnowledgeBase.open(plain) as knowledge:
         by_plain = read_samples(paths, knowledge)
     yield _row("meaning alone, plain encoder", held_out(by_plain, CHANNELS["meaning"]))
     yield _row("all, plain encoder", held_out(by_plain))

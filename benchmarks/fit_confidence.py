@@ -1,10 +1,11 @@
 """Fit the coefficients of the confidence: `python -m benchmarks.fit_confidence FILE.jsonl...`
 
-Prints kb/confidence.toml; on stderr, how surely reports of incidents are answered that were left
-out of the fit.
+Prints kb/diagnosis/confidence.toml; on stderr, how surely reports of incidents are answered that
+were left out of the fit.
 """
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,22 +13,41 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.fusion import Answer, calibrate, held_out, read_samples
-from kb.confidence import ANSWER_AT
-from kb.knowledge import Knowledge
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis.features import FeatureRow, Model
 from kb.settings import load_settings
+from kb.verdict import ANSWER_AT
 
 BINS = 10
+HEAD = """\
+# The table of features: `make confidence` fits the weights, the calibration and the bias again.
+# The columns are explained in kb/diagnosis/features.py."""
 
 
 def main(paths: Sequence[str]) -> None:
     """Fit on all, report on what was held out."""
-    with Knowledge.open(load_settings()) as knowledge:
+    with KnowledgeBase.open(load_settings()) as knowledge:
         samples = read_samples(map(Path, paths), knowledge)
     _report(held_out(samples, calibrated=True))
     command = f"python -m benchmarks.fit_confidence {' '.join(paths)}"
     model = msgspec.structs.replace(calibrate(samples), command=command)
-    for name, value in msgspec.structs.asdict(model).items():
-        print(f"{name} = {json.dumps(value)}")
+    print(to_toml(model), end="")
+
+
+def to_toml(model: Model) -> str:
+    """The table as confidence.toml holds it; columns with their default are left out."""
+    fields = {**msgspec.structs.asdict(model)}
+    rows = fields.pop("feature")
+    lines = [HEAD, *(f"{name} = {json.dumps(value)}" for name, value in fields.items())]
+    lines += ["feature = [", *(f"    {{{_columns(row)}}}," for row in rows), "]"]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(row: FeatureRow) -> str:
+    said = msgspec.structs.asdict(row)
+    default = msgspec.structs.asdict(FeatureRow(row.name, math.nan))
+    kept = {name: value for name, value in said.items() if name == "name" or value != default[name]}
+    return ", ".join(f"{name} = {json.dumps(value)}" for name, value in kept.items())
 
 
 def _report(answers: Sequence[Answer]) -> None:

@@ -1,7 +1,8 @@
 """What speaks for each candidate of each labelled report, and the fit of the weights to it.
 
-The likelihood is that of the conditional logit with a null alternative (see kb/confidence.py),
-maximised with L-BFGS-B under the signs that the weights must have, with a little shrinkage.
+The likelihood is that of the conditional logit with a null alternative (see
+kb/diagnosis/confidence.py), maximised with L-BFGS-B under the signs that the weights must have,
+with a little shrinkage.
 Cross-validated by incident, not by report: what is learnt must hold for incidents not seen.
 """
 
@@ -18,18 +19,19 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from kb.confidence import AGAINST, Model, Signs, confidences, features
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis.confidence import confidences
+from kb.diagnosis.features import FeatureRow, Features, Model, load_model
+from kb.diagnosis.retrieval import no_failure_is_seen, retrieve
 from kb.evaluate import Case, read_cases
 from kb.evaluate.cases import AMBIGUOUS
 from kb.evidence import collect
-from kb.found import find, is_calm
 from kb.incident import Kind
-from kb.knowledge import Knowledge
 from kb.log import Log
 
-NAMES = Signs.__struct_fields__
+NAMES = Features.__struct_fields__
 SHRINKAGE = 0.1
-AT_LEAST = {"strong": 6.0, "codes": 2.0}
+AT_LEAST = {"strong_signatures": 6.0, "shared_code": 2.0}
 """A strong signature is by definition enough to name its incident, also where little else fits;
 and who types nothing but an exact code means it."""
 FOLDS = 5
@@ -42,9 +44,9 @@ class Sample(msgspec.Struct, frozen=True):
     """One report with its candidates."""
 
     case: Case
-    signs: tuple[Signs, ...]
+    features: tuple[Features, ...]
     rows: Vector
-    """Features (candidates, names)."""
+    """The features as the score sees them: (candidates, names)."""
     right: Vector
     """1 for the right candidates."""
     group: int
@@ -61,33 +63,43 @@ class Answer(msgspec.Struct, frozen=True):
     """Of the first right candidate, from 1; infinite where there is none."""
 
 
-def read_samples(paths: Iterable[Path], knowledge: Knowledge) -> list[Sample]:
+def read_samples(paths: Iterable[Path], knowledge: KnowledgeBase) -> list[Sample]:
     """Ask the engine what speaks for the candidates of each report."""
     cases = [case for path in paths for case in read_cases(path) if case.kind != AMBIGUOUS]
     return [_sample(case, knowledge) for case in cases]
 
 
-def _sample(case: Case, knowledge: Knowledge) -> Sample:
+def _sample(case: Case, knowledge: KnowledgeBase) -> Sample:
     evidence = collect(Log.from_text(case.text).blocks(), knowledge.signatures, knowledge.markers)
-    everything = find(evidence, knowledge)
-    calm = is_calm(everything, evidence)
-    found = [item for item in everything if item.kind is Kind.INCIDENT]
-    signs = tuple(item.signs(calm) for item in found)
-    rows = np.array([features(one) for one in signs], dtype=np.float64)
-    right = np.array([float(item.candidate.id in case.relevant) for item in found])
+    everything = retrieve(evidence, knowledge)
+    no_failure = no_failure_is_seen(everything, evidence)
+    found = [one for one in everything if one.incident.kind is Kind.INCIDENT]
+    features = tuple(
+        one.for_log_without_failure(made_progress=evidence.made_progress)
+        if no_failure
+        else one.features
+        for one in found
+    )
+    rows = np.array([load_model().values(one) for one in features], dtype=np.float64)
+    right = np.array([float(one.incident.id in case.relevant) for one in found])
     group = zlib.crc32(min(case.relevant, default=case.text).encode())
-    return Sample(case, signs, rows.reshape(len(found), len(NAMES)), right, group)
+    return Sample(case, features, rows.reshape(len(found), len(NAMES)), right, group)
 
 
 def fit(samples: Sequence[Sample], used: Sequence[str] = NAMES) -> Model:
     """Return the weights of the greatest likelihood, not calibrated; names that are not `used`
     get 0."""
     kept = [sample for sample in samples if len(sample.rows)]
-    bounds = [(None, None), *(_bounds(name, used) for name in NAMES)]
+    table = load_model().feature
+    bounds = [(None, None), *(_bounds(row, used) for row in table)]
     start = np.array([-4.0, *(min(max(1.0, low or -1.0), high or 1.0) for low, high in bounds[1:])])
     best = minimize(_loss, start, (kept,), "L-BFGS-B", jac=True, bounds=bounds, tol=1e-9)
     bias, *weights = (round(float(value), 3) for value in best.x)
-    return Model("", 1.0, 0.0, bias, **dict(zip(NAMES, weights, strict=True)))
+    rows = (
+        msgspec.structs.replace(row, weight=weight)
+        for row, weight in zip(table, weights, strict=True)
+    )
+    return Model("", 1.0, 0.0, bias, tuple(rows))
 
 
 def calibrate(samples: Sequence[Sample]) -> Model:
@@ -102,10 +114,10 @@ def calibrate(samples: Sequence[Sample]) -> Model:
     return msgspec.structs.replace(fit(samples), slope=round(slope, 3), offset=round(offset, 3))
 
 
-def _bounds(name: str, used: Sequence[str]) -> tuple[float | None, float | None]:
-    if name not in used:
+def _bounds(row: FeatureRow, used: Sequence[str]) -> tuple[float | None, float | None]:
+    if row.name not in used:
         return (0.0, 0.0)
-    return (None, 0.0) if name in AGAINST else (AT_LEAST.get(name, 0.0), None)
+    return (None, 0.0) if row.against else (AT_LEAST.get(row.name, 0.0), None)
 
 
 def _loss(values: Vector, samples: Sequence[Sample]) -> tuple[float, Vector]:
@@ -130,7 +142,7 @@ def _loss(values: Vector, samples: Sequence[Sample]) -> tuple[float, Vector]:
 
 def answer(sample: Sample, model: Model) -> Answer:
     """Return what the user would see."""
-    sure = np.array(confidences(sample.signs, model))
+    sure = np.array(confidences(sample.features, model))
     if not sure.any():
         return Answer(sample.case, 0.0, float("inf"))
     order = np.argsort(-sure, kind="stable")

@@ -9,10 +9,10 @@ import asyncio
 import re
 from pathlib import Path
 
+from kb.service.input import Subject
 from kb.settings import Settings
 from tui.actions import keys_table
 from tui.app import KbApp
-from tui.subject import Subject
 from tui.widgets.paste_box import PasteBox
 
 _DOCS = Path(__file__).resolve().parent.parent / "docs"

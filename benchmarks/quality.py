@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.ablation import table, to_markdown
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.directories import IncidentDirectories
 from kb.evaluate import Report, measure, read_cases, run
 from kb.evaluate.measure import Ranking
 from kb.evaluate.plots import plot
-from kb.knowledge import Knowledge
-from kb.library import Library
 from kb.settings import load_settings
 
 OWN = tuple(sorted(Path("benchmarks/reports").glob("*.jsonl")))
@@ -30,10 +30,10 @@ PLOTS = Path("docs/quality")
 
 def evaluate(paths: Sequence[Path]) -> Report:
     """Ask all reports of some files."""
-    records, _problems = Library().load()
+    records, _problems = IncidentDirectories().load()
     systems = {record.id: record.header.systems[0] for record in records}
     cases = [case for path in paths for case in read_cases(path)]
-    with Knowledge.open(load_settings()) as knowledge:
+    with KnowledgeBase.open(load_settings()) as knowledge:
         return measure(list(run(cases, knowledge, systems.keys())), systems)
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from kb.classify.inputs import Unit, find_units
 from kb.classify.worker import Worker
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
-from kb.knowledge import Knowledge
 from kb.log import Log
 from kb.settings import Settings
 
@@ -59,7 +59,7 @@ def _turns(team: Path, settings: Settings) -> Iterator[str]:
     team.mkdir()
     for number in cycle(range(1000)):
         _write_record(team, number)
-        with Knowledge.open(settings) as knowledge:
+        with KnowledgeBase.open(settings) as knowledge:
             yield "index"
             for path in logs:
                 diagnose(Log.from_paths([Path(path)]), knowledge)

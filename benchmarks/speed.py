@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.directories import IncidentDirectories
 from kb.diagnosis import diagnose
-from kb.knowledge import Knowledge
-from kb.library import Library
 from kb.log import Log
 from kb.markdown import render
 from kb.settings import Settings
@@ -53,7 +53,7 @@ def _row(what: str, value: str, budget: str = "") -> None:
 
 
 def _index(cache: Path) -> None:
-    shipped, _problems = Library().load()
+    shipped, _problems = IncidentDirectories().load()
     seconds, memory = _run([*_kb(), "index"])
     _row(f"index build, {len(shipped)} records, nothing cached", f"{seconds:.1f} s")
     share = seconds * INCIDENTS / len(shipped)
@@ -103,7 +103,7 @@ def _warm() -> None:
         "100-line": _log(99) + f"[rank3]: RuntimeError: {QUESTION}\n",
         "100,000-line": _log(99_999) + f"[rank3]: RuntimeError: {QUESTION}\n",
     }
-    with Knowledge.open(Settings()) as knowledge:
+    with KnowledgeBase.open(Settings()) as knowledge:
         for name, text in texts.items():
             runs = WARM_RUNS if len(text) < 100_000 else 12
             times = _times(lambda text=text: diagnose(Log.from_text(text), knowledge), runs)  # type: ignore[misc]
@@ -115,7 +115,7 @@ def _scan() -> None:
     block = _log(10_000).encode()
     with (
         tempfile.NamedTemporaryFile(suffix=".log") as file,
-        Knowledge.open(Settings()) as knowledge,
+        KnowledgeBase.open(Settings()) as knowledge,
     ):
         copies = 300_000_000 // len(block)
         for _ in range(copies):

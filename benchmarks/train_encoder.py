@@ -26,10 +26,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from index.export import TRAINING, find_source
-from kb.documents import masked_lines
-from kb.glossary import has_chinese, translate
+from kb.corpus.directories import IncidentDirectories
+from kb.corpus.document import masked_lines
+from kb.evidence.glossary import has_chinese, translate
 from kb.incident import Incident, Kind
-from kb.library import Library
 from kb.markdown.render import render
 
 EPOCHS = 2
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--without", metavar="N/M", help="leave part N of M of the records out")
     options = parser.parse_args()
-    records, _problems = Library().load()
+    records, _problems = IncidentDirectories().load()
     if options.without:
         records = [record for record in records if not is_part(record.id, options.without)]
     train(records).save(str(options.directory))

@@ -16,13 +16,13 @@ import numpy as np
 from benchmarks.train_encoder import is_part
 from index.encoder import load_encoder
 from index.export import find_source
-from kb.documents import to_document
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.directories import IncidentDirectories
+from kb.corpus.document import to_document
+from kb.diagnosis.retrieval import to_query
 from kb.evaluate import read_cases
 from kb.evidence import collect
-from kb.found import to_query
 from kb.incident import Kind
-from kb.knowledge import Knowledge
-from kb.library import Library
 from kb.log import Log
 from kb.settings import load_settings
 
@@ -32,7 +32,7 @@ Question = tuple[tuple[str, ...], set[str]]
 
 def main(model: str, part: str, paths: Sequence[str]) -> None:
     """Print a line for each encoder."""
-    records = [one for one in Library().load()[0] if one.kind is Kind.INCIDENT]
+    records = [one for one in IncidentDirectories().load()[0] if one.kind is Kind.INCIDENT]
     documents = [to_document(record, b"") for record in records]
     passages = [(one.id, passage) for one in documents for passage in one.passages]
     questions = _questions(paths, part, {record.id for record in records})
@@ -51,7 +51,7 @@ def main(model: str, part: str, paths: Sequence[str]) -> None:
 
 def _questions(paths: Sequence[str], part: str, known: set[str]) -> list[Question]:
     questions = []
-    with Knowledge.open(load_settings()) as knowledge:
+    with KnowledgeBase.open(load_settings()) as knowledge:
         for case in (case for path in paths for case in read_cases(Path(path))):
             relevant = {key for key in case.relevant if key in known and is_part(key, part)}
             log = Log.from_text(case.text)

@@ -11,16 +11,16 @@ from functools import cache
 
 from index.documents import Pattern
 from index.signatures import Scanner
-from kb.documents import to_document
+from kb.corpus.directories import IncidentDirectories
+from kb.corpus.document import to_document
+from kb.diagnosis.scan import scan_log
 from kb.errors import IncidentError
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.job import analyse
-from kb.library import Library
 from kb.log import Log, Source
-from kb.log.clean import clean_block, printable
+from kb.log.clean import clean_block, strip_controls
+from kb.log.secrets import mask_secrets
 from kb.markdown import parse, render
-from kb.reading import read
-from kb.secrets import mask_secrets
 
 _ALLOWED = "\n\t"
 _HALF = 2
@@ -49,7 +49,7 @@ def evidence(data: bytes) -> None:
     parts = {"node-1/rank_0.log": data[:half], "trace_1": data[half:]}
     sources = [part for name, text in parts.items() for part in _sources(text, name)]
     for log in (Log.from_bytes(data), Log(sources)):
-        reading = read(log, _signatures(), _markers())
+        reading = scan_log(log, _signatures(), _markers())
         found = reading.collector.evidence()
         for line in [*found.lines, *(hit.line for hit in found.hits)]:
             assert 1 <= line.number <= max(found.total_lines, 1), line
@@ -71,7 +71,7 @@ def log(data: bytes) -> None:
         assert b"\0" not in block.data
         assert clean_block(block.data) == block.data, "cleaning twice changes more"
         text = block.data.decode("utf-8", "replace")
-        for shown in map(printable, text.split("\n")):
+        for shown in map(strip_controls, text.split("\n")):
             _check_clean(shown)
         masked = mask_secrets(text)
         assert masked.count("\n") == text.count("\n")
@@ -98,7 +98,7 @@ def _check_clean(text: str) -> None:
 @cache
 def _signatures() -> Scanner:
     """All patterns of the shipped records."""
-    incidents, _problems = Library().load()
+    incidents, _problems = IncidentDirectories().load()
     return Scanner(
         [
             Pattern(signature.pattern, signature.regex)

@@ -39,8 +39,8 @@ class Query(msgspec.Struct, frozen=True):
     passages: tuple[str, ...]
     """For the encoder."""
     tags: frozenset[str] = frozenset()
-    patterns: frozenset[int] = frozenset()
-    """Numbers of the patterns that were seen; see `Snapshot.patterns`."""
+    patterns: frozenset[Pattern] = frozenset()
+    """The patterns that were seen."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -48,20 +48,18 @@ class Candidate(msgspec.Struct, frozen=True):
 
     id: str
     payload: bytes
-    patterns: tuple[int, ...]
-    """Those of the query's patterns that the document declares, as numbers of its own list."""
-    rarity: tuple[float, ...]
-    """For each of `patterns`: one over the number of documents that declare it or whose example
-    has it."""
+    pattern_shares: dict[Pattern, float]
+    """Those of the query's patterns that the document declares, each with one over the number of
+    documents that declare it or whose example has it."""
     coverage: float
     """Share of the query's words, weighted by how rare they are, that the document has. 0 to 1."""
-    mass: float
+    shared_idf: float
     """Weight of all the query's words that the document has (1 = one rare word)."""
-    line_words: tuple[float, ...]
+    line_idf: tuple[float, ...]
     """For each line of the query: weight of its words that the document has (1 = one rare word)."""
-    tags: float
+    tag_idf: float
     """Weight of the tags that query and document share (1 = a tag of this document alone)."""
-    meaning: float
+    cosine: float
     """Highest cosine between a passage of the query and one of the document."""
 
 

@@ -1,28 +1,28 @@
 """
 Errors raised on purpose. Each message is one sentence for the user.
 
-* SearchIndexError
-  x EncoderError   the encoder cannot be loaded
-  x PatternError   a signature does not compile
-  x StoreError     the store cannot be opened or built
-    * StoreMissing   nothing has been built in this directory yet
-    * StoreDamaged   it is corrupt or of another version; building it again helps
+* KbError             the root of all errors raised on purpose, here and in `kb.errors`
+  x EncoderError      the encoder cannot be loaded
+  x PatternError      a signature does not compile
+  x StoreError        the store cannot be opened or built
+    * StoreMissing      nothing has been built in this directory yet
+    * StoreDamaged      it is corrupt or of another version; building it again helps
 """
 
 
-class SearchIndexError(Exception):
-    """The base of all errors that `index` raises on purpose."""
+class KbError(Exception):
+    """The base of all errors that are raised on purpose."""
 
 
-class EncoderError(SearchIndexError):
+class EncoderError(KbError):
     """The encoder cannot be loaded."""
 
 
-class PatternError(SearchIndexError):
+class PatternError(KbError):
     """A signature does not compile."""
 
 
-class StoreError(SearchIndexError):
+class StoreError(KbError):
     """The store cannot be opened or built."""
 
 

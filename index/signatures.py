@@ -28,6 +28,8 @@ class Scanner:
     """
 
     def __init__(self, patterns: Sequence[Pattern], *, first_only: bool = True) -> None:
+        self.patterns = tuple(patterns)
+        """By the numbers that `scan` reports."""
         self.key = _key(patterns, first_only)
         self._database = _compile(patterns, first_only) if patterns else None
 
@@ -38,6 +40,7 @@ class Scanner:
         """Load a scanner from what `dump` gave, or compile it when that is of other patterns,
         another Hyperscan or another processor."""
         scanner = cls((), first_only=first_only)
+        scanner.patterns = tuple(patterns)
         scanner.key = _key(patterns, first_only)
         prefix = scanner.key.encode() + b"\n"
         if blob is not None and blob.startswith(prefix):

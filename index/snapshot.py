@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Self
 
@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 
 from index import lexical
-from index.damage import only_row, store_errors
 from index.dense import DenseIndex
 from index.documents import Candidate, Pattern, Query
 from index.encoder import Encoder
 from index.errors import StoreDamaged
 from index.signatures import Scanner
+from index.store_errors import only_row, store_errors
 from index.tokens import tokenize
 
 _FROM_WORDS = 24
@@ -32,8 +32,8 @@ class DeclaredPattern(msgspec.Struct, frozen=True):
     """A distinct pattern with the documents that declare it."""
 
     pattern: Pattern
-    owners: tuple[tuple[int, int], ...]
-    """Number of the document, place in its list."""
+    owners: tuple[int, ...]
+    """Numbers of the documents, rising."""
 
 
 class _Stored(msgspec.Struct, frozen=True):
@@ -67,10 +67,10 @@ class Snapshot:
                 ],
                 dtype=np.int64,
             )
-            self.patterns = distinct_patterns(connection)
-            """Query and scanner number patterns by their place in this list."""
-        if patterns_checksum(self.patterns) != self._meta.get("patterns"):
+            declared = distinct_patterns(connection)
+        if patterns_checksum(declared) != self._meta.get("patterns"):
             raise StoreDamaged(f"the index {where} is damaged: patterns are missing")
+        self._declared = {one.pattern: one.owners for one in declared}
         if len(self._owners) != len(dense):
             raise StoreDamaged(f"the index {where} is damaged: passages are missing")
 
@@ -124,9 +124,8 @@ class Snapshot:
         return found
 
     def scanner(self) -> Scanner:
-        """The scanner for `patterns`; reports the first match of each in a block."""
-        patterns = [declared.pattern for declared in self.patterns]
-        return Scanner.cached(patterns, self._blob("signatures"))
+        """The scanner for all declared patterns; reports the first match of each in a block."""
+        return Scanner.cached(list(self._declared), self._blob("signatures"))
 
     def extra_scanner(self, patterns: Sequence[Pattern]) -> Scanner:
         """The scanner for patterns of the caller; reports every match. Loads in no time when the
@@ -137,7 +136,7 @@ class Snapshot:
         """Documents that any channel brings up, unordered; the caller weighs the channels."""
         with store_errors(self._where):
             search = _Search(
-                self._connection, self._dense, self._owners, self.patterns, self._document
+                self._connection, self._dense, self._owners, self._declared, self._document
             )
             return search.run(query, encoder)
 
@@ -168,13 +167,13 @@ class Snapshot:
 
 
 def distinct_patterns(connection: sqlite3.Connection) -> list[DeclaredPattern]:
-    """The patterns in the order in which they are numbered."""
-    owners: dict[Pattern, list[tuple[int, int]]] = {}
-    for document, place, text, regex in connection.execute(
-        "SELECT document, place, text, regex FROM patterns ORDER BY text, regex, document, place"
+    """All patterns, each once, in a stable order."""
+    owners: dict[Pattern, list[int]] = {}
+    for document, text, regex in connection.execute(
+        "SELECT DISTINCT document, text, regex FROM patterns ORDER BY text, regex, document"
     ):
-        owners.setdefault(Pattern(text, bool(regex)), []).append((document, place))
-    return [DeclaredPattern(pattern, tuple(places)) for pattern, places in owners.items()]
+        owners.setdefault(Pattern(text, bool(regex)), []).append(document)
+    return [DeclaredPattern(pattern, tuple(numbers)) for pattern, numbers in owners.items()]
 
 
 def patterns_checksum(declared: Sequence[DeclaredPattern]) -> int:
@@ -196,43 +195,41 @@ class _Search:
         connection: sqlite3.Connection,
         dense: DenseIndex,
         owners: np.ndarray[tuple[int], np.dtype[np.int64]],
-        patterns: list[DeclaredPattern],
+        declared: Mapping[Pattern, tuple[int, ...]],
         document: Callable[[int], _Stored],
     ) -> None:
         self._connection = connection
         self._dense = dense
         self._owners = owners
-        self._patterns = patterns
+        self._declared = declared
         self._document = document
         (self._documents,) = only_row(connection, "SELECT count(*) FROM documents")
 
     def run(self, query: Query, encoder: Encoder) -> list[Candidate]:
         line_tokens = [frozenset(tokenize(line)) for line in query.lines]
         weights = self._weights(frozenset().union(*line_tokens))
-        hits = self._pattern_hits(query.patterns)
+        shares = self._pattern_shares(query.patterns)
         meaning = self._meaning(query.passages, encoder)
         nearest = sorted(meaning, key=lambda number: -meaning[number])[:_FROM_MEANING]
-        numbers = {*hits, *nearest, *lexical.search(self._connection, weights, _FROM_WORDS)}
+        numbers = {*shares, *nearest, *lexical.search(self._connection, weights, _FROM_WORDS)}
         tags = self._tags(query.tags)
         total = sum(weights.values()) or 1.0
         candidates = []
         for number in sorted(numbers):
             stored = self._document(number)
-            places, shares = hits.get(number, ((), ()))
-            mass = sum(weights[token] for token in weights.keys() & stored.words)
+            shared_idf = sum(weights[token] for token in weights.keys() & stored.words)
             candidates.append(
                 Candidate(
                     id=stored.id,
                     payload=stored.payload,
-                    patterns=places,
-                    rarity=shares,
-                    coverage=mass / total,
-                    mass=mass,
-                    line_words=tuple(
+                    pattern_shares=shares.get(number, {}),
+                    coverage=shared_idf / total,
+                    shared_idf=shared_idf,
+                    line_idf=tuple(
                         sum(weights[t] for t in tokens & stored.words) for tokens in line_tokens
                     ),
-                    tags=tags.get(number, 0.0),
-                    meaning=meaning.get(number, 0.0),
+                    tag_idf=tags.get(number, 0.0),
+                    cosine=meaning.get(number, 0.0),
                 )
             )
         return candidates
@@ -243,25 +240,19 @@ class _Search:
             token: lexical.rarity(token, counts.get(token, 0), self._documents) for token in tokens
         }
 
-    def _pattern_hits(
-        self, seen: frozenset[int]
-    ) -> dict[int, tuple[tuple[int, ...], tuple[float, ...]]]:
-        """Number of the document to places in its list of patterns and how rare each is."""
-        found: dict[int, list[tuple[int, float]]] = {}
-        for number in seen:
-            declared = self._patterns[number]
+    def _pattern_shares(self, seen: frozenset[Pattern]) -> dict[int, dict[Pattern, float]]:
+        """By number of the document: the seen patterns that it declares, and how rare each is."""
+        found: dict[int, dict[Pattern, float]] = {}
+        for pattern in sorted(seen & self._declared.keys(), key=lambda one: (one.text, one.regex)):
             (documents,) = only_row(
                 self._connection,
                 "SELECT documents FROM occurrences WHERE text = ? AND regex = ?",
-                declared.pattern.text,
-                declared.pattern.regex,
+                pattern.text,
+                pattern.regex,
             )
-            for document, place in declared.owners:
-                found.setdefault(document, []).append((place, 1.0 / documents))
-        return {
-            document: (tuple(p for p, _ in sorted(hits)), tuple(r for _, r in sorted(hits)))
-            for document, hits in found.items()
-        }
+            for document in self._declared[pattern]:
+                found.setdefault(document, {})[pattern] = 1.0 / documents
+        return found
 
     def _tags(self, wanted: frozenset[str]) -> dict[int, float]:
         """Number of the document to the weight of the tags it shares with the query."""

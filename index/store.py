@@ -16,13 +16,13 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock
 
-from index.damage import store_errors
 from index.dense import DenseIndex
 from index.documents import Changes, Document, Pattern
 from index.encoder import Encoder
 from index.errors import StoreDamaged, StoreError, StoreMissing
 from index.signatures import Scanner
 from index.snapshot import Snapshot, distinct_patterns, patterns_checksum
+from index.store_errors import store_errors
 from index.tables import (
     Progress,
     all_vectors,

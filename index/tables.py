@@ -13,10 +13,10 @@ from index.dense import Vectors
 from index.documents import Changes, Document
 from index.encoder import Encoder
 from index.errors import StoreDamaged
-from index.remembered import UNIT, text_hash
 from index.signatures import Scanner
 from index.snapshot import DeclaredPattern
 from index.tokens import tokenize
+from index.vector_cache import UNIT, text_hash
 
 _ENCODE_AT_ONCE = 64
 
@@ -191,15 +191,12 @@ def count_occurrences(
     connection: sqlite3.Connection, declared: Sequence[DeclaredPattern], scanner: Scanner
 ) -> None:
     """Count for each pattern the documents that declare it or whose example has it."""
-    seen = [{document for document, _place in one.owners} for one in declared]
+    seen = {one.pattern: set(one.owners) for one in declared}
     for number, example in connection.execute("SELECT number, example FROM documents"):
-        for pattern, _end in scanner.scan(example.encode()):
-            seen[pattern].add(number)
+        for place, _end in scanner.scan(example.encode()):
+            seen[scanner.patterns[place]].add(number)
     connection.execute("DELETE FROM occurrences")
     connection.executemany(
         "INSERT INTO occurrences VALUES (?, ?, ?)",
-        [
-            (one.pattern.text, one.pattern.regex, len(documents))
-            for one, documents in zip(declared, seen, strict=True)
-        ],
+        [(pattern.text, pattern.regex, len(documents)) for pattern, documents in seen.items()],
     )

@@ -4,28 +4,37 @@ Errors raised on purpose. Each message is one sentence for the user that says wh
 * KbError
   x EvaluationError   a file of labelled reports cannot be used, or what draws it is missing
   x IncidentError     one incident file is wrong; carries its problems (path, line, rule code, help)
-  x LibraryError      a directory of incidents cannot be used
+  x CorpusError       a directory of incidents cannot be used
   x LogError          input that cannot be read; carries the path
   x MissingExtraError an optional dependency is not installed; says how to install it
   x OutputError       a file of results cannot be written or continued
   x SettingsError     the configuration file or an environment variable is wrong
 
-The errors of the package `index` are in `index.errors`.
+The errors of the package `index` have the same root and are in `index.errors`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from index.errors import KbError
+
+__all__ = [
+    "CorpusError",
+    "EvaluationError",
+    "IncidentError",
+    "KbError",
+    "LogError",
+    "MissingExtraError",
+    "OutputError",
+    "SettingsError",
+]
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from kb.problem import Problem
-
-
-class KbError(Exception):
-    """The base of all errors that `kb` raises on purpose."""
 
 
 class EvaluationError(KbError):
@@ -40,7 +49,7 @@ class IncidentError(KbError):
         super().__init__("\n".join(str(problem) for problem in problems))
 
 
-class LibraryError(KbError):
+class CorpusError(KbError):
     """A directory of incidents cannot be used."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from kb.errors import SettingsError
-from kb.locations import config_file
+from kb.paths import config_file
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from kb.knowledge import Knowledge
+from kb.corpus.base import KnowledgeBase
 from kb.settings import Settings
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
@@ -78,9 +78,9 @@ def kb(built_cache: Path) -> Run:
 
 
 @pytest.fixture(scope="session")
-def knowledge(built_cache: Path) -> Iterator[Knowledge]:
+def knowledge(built_cache: Path) -> Iterator[KnowledgeBase]:
     """The engine over the shipped incidents."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KB_CACHE", str(built_cache))
-        with Knowledge.open(Settings()) as opened:
+        with KnowledgeBase.open(Settings()) as opened:
             yield opened

@@ -17,8 +17,8 @@ def run(settings: Settings, paths: Sequence[Path]) -> int:
     Raises:
         KbError: a path cannot be read, or the configuration names what does not exist.
     """
+    from kb.service.input import from_arguments
     from tui.app import KbApp
-    from tui.subject import from_arguments
 
     app = KbApp(settings, from_arguments(paths))
     app.run()

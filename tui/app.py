@@ -12,19 +12,18 @@ from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
 
-from index.errors import SearchIndexError
 from kb.errors import KbError, SettingsError
+from kb.service.input import Subject
+from kb.service.service import Engine
 from tui.actions import ACTIONS, Place, bindings, keymap
-from tui.engine import Engine
 from tui.keys import know_alt_enter
 from tui.screens.main import MainScreen
-from tui.subject import Subject
 from tui.themes import THEMES
 from tui.visible import NothingObeyed
 
 if TYPE_CHECKING:
     from kb.diagnosis import Diagnosis
-    from kb.history import History
+    from kb.service.history import History
     from kb.settings import Settings
 
 
@@ -92,7 +91,7 @@ class KbApp(App[int], inherit_bindings=False):
         self.main.say("loading")
         try:
             self._incidents = await self.engine.open(self._report, self._notice)
-        except (KbError, SearchIndexError) as error:
+        except KbError as error:
             self.tell(str(error), severity="error")
         self.say_ready()
 
@@ -109,9 +108,9 @@ class KbApp(App[int], inherit_bindings=False):
         title: str = "",
     ) -> None:
         """Show a sentence for a while. Names of files in it are hostile input."""
-        from kb.log.clean import printable
+        from kb.log.clean import strip_controls
 
-        self.notify(printable(sentence), title=title, severity=severity, markup=False)
+        self.notify(strip_controls(sentence), title=title, severity=severity, markup=False)
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy what is selected, and say how."""
@@ -143,14 +142,14 @@ class KbApp(App[int], inherit_bindings=False):
     @work(thread=True, group="history")
     def remember(self, subject: Subject, diagnosis: Diagnosis) -> None:
         """Keep a search in the history. In a thread: its directory may be a slow one."""
-        from kb.history import Search
+        from kb.service.history import Search
 
         self.history.add(Search.of(diagnosis, subject.kept_text(), subject.kept_paths()))
 
     @cached_property
     def history(self) -> History:
         """The last searches."""
-        from kb.history import History
+        from kb.service.history import History
 
         return History(self.settings, self._notice)
 

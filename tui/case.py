@@ -10,8 +10,8 @@ import msgspec
 if TYPE_CHECKING:
     from kb.conversation import Conversation
     from kb.diagnosis import Diagnosis, Match
-    from kb.handoff import HandOff
-    from tui.subject import Subject
+    from kb.service.input import Subject
+    from kb.views.handoff import HandOff
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class Case(msgspec.Struct, frozen=True):
 
     def handoff(self) -> HandOff:
         """The note for the next engineer, as things stand."""
-        from kb.handoff import HandOff
+        from kb.views.handoff import HandOff
 
         return HandOff.of(
             self.diagnosis,

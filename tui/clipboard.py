@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from textual.app import App
 
-from kb.locations import cache_directory
+from kb.paths import cache_directory
 
 MOST_BASE64 = 74_994
 """Bytes that xterm takes in one OSC 52 sequence, and others after it."""

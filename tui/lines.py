@@ -22,7 +22,7 @@ import numpy as np
 
 from kb.errors import LogError
 from kb.log import Log
-from kb.log.clean import redrawn
+from kb.log.clean import collapse_progress
 from kb.log.reader import SNIFF_BYTES, Source, is_plain
 from tui.visible import visible
 
@@ -244,5 +244,5 @@ class Lines:
 def _shown(line: bytes, *, cut: bool = False) -> str:
     """A line as text; of one that is cut, half a character at the end is dropped."""
     if b"\r" in line:
-        line = redrawn(line)
+        line = collapse_progress(line)
     return visible(codecs.utf_8_decode(line, "backslashreplace", not cut)[0])

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import msgspec
 
 from kb.classify.result import Result
-from kb.diagnosis import Verdict
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
+from kb.verdict import Verdict
 
 _ALIKE = 0.5
 """Share of the words that the lines of a cluster have in common."""

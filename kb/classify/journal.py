@@ -11,7 +11,7 @@ import msgspec
 from kb.classify.result import Result, Row
 from kb.errors import OutputError
 from kb.files import cannot_write, write_whole
-from kb.log.clean import escaped
+from kb.log.clean import escape_controls
 
 _BEGIN = b'{"path":'
 """Of every row."""
@@ -57,7 +57,7 @@ class Journal:
 def encode(results: Iterable[Result]) -> bytes:
     """Return results as JSON Lines."""
     rows = (msgspec.json.encode(result.row()).decode() for result in results)
-    return "".join(f"{escaped(row)}\n" for row in rows).encode()
+    return "".join(f"{escape_controls(row)}\n" for row in rows).encode()
 
 
 def read_rows(path: Path) -> list[Row]:

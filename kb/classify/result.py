@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from kb.diagnosis import Diagnosis, Verdict
+from kb.diagnosis import By, Diagnosis, Why
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
-from kb.found import By, Why
-from kb.log.clean import written
+from kb.log.clean import decode_path
 from kb.log.prefixes import split_prefix
-from kb.secrets import mask_secrets
+from kb.log.secrets import mask_secrets
+from kb.verdict import Verdict
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class Result(msgspec.Struct, frozen=True):
         """Keep what matters of a diagnosis."""
         best = diagnosis.matches[0] if diagnosis.matches else None
         return cls(
-            path=written(path),
+            path=decode_path(path),
             verdict=diagnosis.verdict,
             incident=best.incident.id if best else None,
             confidence=best.confidence if best else None,

@@ -9,7 +9,7 @@ import msgspec
 from kb.classify.journal import Journal
 from kb.classify.result import Outcome, Unreadable
 from kb.classify.summary import Summary, summarize
-from kb.log.clean import written
+from kb.log.clean import decode_path
 
 Engine = Callable[[Sequence[str]], Iterable[Outcome]]
 """Diagnoses units, in any order."""
@@ -33,7 +33,7 @@ def run(
     """Classify all units but those that the journal holds. Ctrl-C keeps what is done."""
     results = list(journal.results) if journal else []
     done = {result.path for result in results}
-    left = [unit for unit in units if written(unit) not in done]
+    left = [unit for unit in units if decode_path(unit) not in done]
     unreadable: list[Unreadable] = []
     stopped = False
     try:

@@ -10,7 +10,7 @@ import msgspec
 
 from kb.classify.cluster import Cluster, find_clusters
 from kb.classify.result import Place, Result, Unreadable
-from kb.diagnosis import Verdict
+from kb.verdict import Verdict
 
 Value = TypeVar("Value", str, int)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from kb.classify.result import Result
-from kb.diagnosis import Verdict
 from kb.log.timestamps import read_stamp
+from kb.verdict import Verdict
 
 _MOST_SLOTS = 60
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400

@@ -6,9 +6,9 @@ from typing import Self
 
 from kb.classify.inputs import open_log
 from kb.classify.result import Outcome, Result, Unreadable
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.errors import LogError
-from kb.knowledge import Knowledge
 from kb.settings import Settings
 
 
@@ -16,13 +16,13 @@ class Worker:
     """Opens the knowledge once."""
 
     def __init__(self, settings: Settings) -> None:
-        self._knowledge = Knowledge.open(settings)
+        self._knowledge = KnowledgeBase.open(settings)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._knowledge.snapshot.close()
+        self._knowledge.close()
 
     def classify(self, unit: str) -> Outcome:
         """Diagnose a unit. Whatever is wrong with one, the others are classified."""

@@ -50,14 +50,12 @@ class _LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        from index.errors import SearchIndexError
-
         try:
             return super().invoke(ctx)
-        except (KbError, SearchIndexError) as error:
-            from kb.log.clean import printable
+        except KbError as error:
+            from kb.log.clean import strip_controls
 
-            raise click.ClickException(printable(str(error))) from error
+            raise click.ClickException(strip_controls(str(error))) from error
 
 
 @click.group(

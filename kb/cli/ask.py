@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from kb.cli.case import case_arguments, diagnosed, read_case
-from kb.diagnosis import MOST_MATCHES, Diagnosis, Verdict
-from kb.knowledge import Knowledge
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import MAX_MATCHES_SHOWN, Diagnosis
 from kb.log import Log
 from kb.settings import load_settings
+from kb.verdict import Verdict
 
 
 @click.command("ask")
@@ -19,7 +20,7 @@ from kb.settings import load_settings
 @click.option(
     "--top",
     type=click.IntRange(1, 50),
-    default=MOST_MATCHES,
+    default=MAX_MATCHES_SHOWN,
     show_default=True,
     help="Show at most so many incidents.",
 )
@@ -63,6 +64,6 @@ def _diagnose(log: Log, incidents: tuple[Path, ...], top: int) -> Diagnosis:
 
     with (
         progress("Building the index") as report,
-        Knowledge.open(load_settings(incidents), report, say) as knowledge,
+        KnowledgeBase.open(load_settings(incidents), report, say) as knowledge,
     ):
         return diagnosed(log, knowledge, top)

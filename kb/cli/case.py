@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from kb.cli import Function, incidents_option
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
-from kb.knowledge import Knowledge
 from kb.log import Log, Source
 
 
@@ -44,7 +44,7 @@ def read_case(text: tuple[str, ...], paths: tuple[Path, ...]) -> Log | None:
     return Log(sources) if sources else None
 
 
-def diagnosed(log: Log, knowledge: Knowledge, top: int) -> Diagnosis:
+def diagnosed(log: Log, knowledge: KnowledgeBase, top: int) -> Diagnosis:
     """Diagnose, and tell what the user should know about the input itself."""
     from kb.cli.terminal import say
 

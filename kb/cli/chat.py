@@ -11,10 +11,11 @@ import click
 
 from kb.cli.case import case_arguments, diagnosed, read_case
 from kb.conversation import Conversation, begin, reply
-from kb.diagnosis import MOST_MATCHES, Verdict
-from kb.knowledge import Knowledge
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import MAX_MATCHES_SHOWN
 from kb.log import Log
 from kb.settings import load_settings
+from kb.verdict import Verdict
 
 _PROMPT = "> "
 _LEAVE = frozenset({"quit", "exit", "bye", "q", "退出", "再见"})
@@ -45,9 +46,9 @@ def _talk(log: Log | None, incidents: tuple[Path, ...]) -> Verdict:
 
     with (
         progress("Building the index") as report,
-        Knowledge.open(load_settings(incidents), report, say) as knowledge,
+        KnowledgeBase.open(load_settings(incidents), report, say) as knowledge,
     ):
-        conversation = begin(diagnosed(log or Log.from_text(""), knowledge, MOST_MATCHES))
+        conversation = begin(diagnosed(log or Log.from_text(""), knowledge, MAX_MATCHES_SHOWN))
         _show(conversation, None)
         for said in _said():
             before, conversation = conversation, reply(conversation, said, knowledge)
@@ -78,10 +79,10 @@ def _lines_of_terminal() -> Iterator[str]:
 
 
 def _lines_of_pipe() -> Iterator[str]:
-    from kb.log.clean import printable
+    from kb.log.clean import strip_controls
 
     for raw in sys.stdin.buffer:
-        line = printable(raw.decode("utf-8", "replace")).strip()
+        line = strip_controls(raw.decode("utf-8", "replace")).strip()
         click.echo(_PROMPT + line)
         yield line
 

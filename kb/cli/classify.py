@@ -12,14 +12,14 @@ from pathlib import Path
 
 import click
 
-from kb.builder import prepare
 from kb.classify import Journal, Outcome, Run, Summary, Unit, classify_here, find_units, run
 from kb.cli import incidents_option
 from kb.cli.results import Format, check_output, open_journal, write
 from kb.cli.terminal import progress, say
-from kb.diagnosis import Verdict
+from kb.corpus.sync import prepare
 from kb.errors import LogError
 from kb.settings import Settings, load_settings
+from kb.verdict import Verdict
 
 
 class Engine(StrEnum):

@@ -8,7 +8,7 @@ import click
 
 from kb.cli import incidents_option
 from kb.cli.terminal import say
-from kb.library import Library
+from kb.corpus.directories import IncidentDirectories
 from kb.settings import load_settings
 
 
@@ -22,11 +22,11 @@ def command(base: str, incidents: tuple[Path, ...]) -> None:
 
     Exit code: 0 no evidence finds its record worse than before, 1 some does, 2 wrong use.
     """
-    from kb.contribute.base import library_at
     from kb.contribute.diff import compare
+    from kb.contribute.git_base import library_at
     from kb.views.diff import diff_lines
 
-    library = Library(load_settings(incidents).incidents)
+    library = IncidentDirectories(load_settings(incidents).incidents)
     with library_at(base, library) as before:
         comparison = compare(before, library)
     for line in diff_lines(comparison):

@@ -9,7 +9,7 @@ import click
 
 from kb import __version__
 from kb.cli import incidents_option
-from kb.doctor import Check, run_checks
+from kb.service.doctor import Check, run_checks
 from kb.settings import load_settings
 
 

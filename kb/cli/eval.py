@@ -68,13 +68,13 @@ def command(
 
 def _measured_jobs(jobs: Path, settings: Settings) -> tuple[JobReport, RenderableType]:
     from kb.cli.terminal import progress, say
+    from kb.corpus.base import KnowledgeBase
     from kb.evaluate.jobs import measure_jobs, read_truths, run_jobs
-    from kb.knowledge import Knowledge
     from kb.views.evaluation import render_jobs
 
     truths = read_truths(jobs)
     outcomes = []
-    with progress("diagnosing") as report, Knowledge.open(settings, notify=say) as knowledge:
+    with progress("diagnosing") as report, KnowledgeBase.open(settings, notify=say) as knowledge:
         for outcome in run_jobs(truths, knowledge):
             outcomes.append(outcome)
             report(len(outcomes), len(truths))
@@ -84,16 +84,16 @@ def _measured_jobs(jobs: Path, settings: Settings) -> tuple[JobReport, Renderabl
 
 def _measured_chat(settings: Settings) -> tuple[ChatReport, RenderableType]:
     from kb.cli.terminal import progress, say
+    from kb.corpus.base import KnowledgeBase
+    from kb.corpus.directories import IncidentDirectories
     from kb.evaluate.chat import measure_chat, talk
     from kb.evaluate.lookalikes import lookalikes
-    from kb.knowledge import Knowledge
-    from kb.library import Library
     from kb.views.chat_evaluation import render_chat
 
-    incidents, _problems = Library(settings.incidents).load()
+    incidents, _problems = IncidentDirectories(settings.incidents).load()
     by_id = {incident.id: incident for incident in incidents}
     reports = []
-    with progress("talking") as report, Knowledge.open(settings, notify=say) as knowledge:
+    with progress("talking") as report, KnowledgeBase.open(settings, notify=say) as knowledge:
         groups = lookalikes(incidents, knowledge)
         for group in groups:
             reports.append(talk(group, by_id, knowledge))
@@ -106,15 +106,15 @@ def _measured_reports(
     paths: tuple[Path, ...], settings: Settings, directory: Path | None
 ) -> tuple[Report, RenderableType]:
     from kb.cli.terminal import progress, say
+    from kb.corpus.base import KnowledgeBase
+    from kb.corpus.directories import IncidentDirectories
     from kb.evaluate import measure, read_cases, run
-    from kb.knowledge import Knowledge
-    from kb.library import Library
     from kb.views.evaluation import render
 
     cases = [case for path in paths for case in read_cases(path)]
-    records, _problems = Library(settings.incidents).load()
+    records, _problems = IncidentDirectories(settings.incidents).load()
     systems = {record.id: record.header.systems[0] for record in records}
-    with progress("asking") as report, Knowledge.open(settings, notify=say) as knowledge:
+    with progress("asking") as report, KnowledgeBase.open(settings, notify=say) as knowledge:
         outcomes = []
         for outcome in run(cases, knowledge, systems.keys()):
             outcomes.append(outcome)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from kb.builder import Builder, index_path, load_in_background
 from kb.cli import incidents_option
 from kb.cli.terminal import progress, say
+from kb.corpus.sync import curated_sync, index_path, load_in_background
 from kb.settings import load_settings
 
 
@@ -23,7 +23,7 @@ def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
     settings = load_settings(incidents)
     encoder = load_in_background(settings.model)
     with progress("Building the index") as report:
-        changes, problems = Builder(settings, encoder, report).update(rebuild=rebuild)
+        changes, problems = curated_sync(settings, encoder, report).update(rebuild=rebuild)
     for problem in problems:
         say(str(problem))
     total = changes.added + changes.changed + changes.unchanged

@@ -9,7 +9,7 @@ import click
 from kb.cli import incidents_option
 from kb.cli.terminal import say
 from kb.contribute.lint import chosen_files, lint
-from kb.library import Library
+from kb.corpus.directories import IncidentDirectories
 from kb.problem import Severity
 from kb.settings import load_settings
 from kb.views.lint import FORMATS
@@ -33,7 +33,7 @@ def command(paths: tuple[Path, ...], fix: bool, form: str, incidents: tuple[Path
     """
     if fix and not paths:
         raise click.UsageError("--fix rewrites files; name them: kb lint --fix PATH")
-    library = Library(load_settings(incidents).incidents)
+    library = IncidentDirectories(load_settings(incidents).incidents)
     if fix:
         _fix(paths)
     count, problems = lint(paths, library)

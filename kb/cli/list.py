@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kb.cli import incidents_option
-from kb.library import Library
+from kb.corpus.directories import IncidentDirectories
 from kb.settings import load_settings
 
 
@@ -16,7 +16,7 @@ from kb.settings import load_settings
 @incidents_option
 def command(incidents: tuple[Path, ...]) -> None:
     """List all incidents; in a pipe, one a line: id, kind, systems and title between tabs."""
-    records, problems = Library(load_settings(incidents).incidents).load()
+    records, problems = IncidentDirectories(load_settings(incidents).incidents).load()
     if sys.stdout.isatty():
         from kb.cli.terminal import show
         from kb.views.record import render_list

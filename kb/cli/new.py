@@ -11,8 +11,8 @@ import click
 
 from kb.cli import incidents_option
 from kb.cli.terminal import progress, say
+from kb.corpus.base import KnowledgeBase
 from kb.errors import LogError
-from kb.knowledge import Knowledge
 from kb.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ def _log_of_cluster(identifier: str, results: Path) -> Log:
 
 
 def _from_log(log: Log, settings: Settings) -> Incident:
-    from kb.confidence import percent
     from kb.contribute.draft import draft_record
-    from kb.diagnosis import Verdict, diagnose
+    from kb.diagnosis import diagnose
+    from kb.verdict import Verdict, percent
 
     with _open(settings) as knowledge:
         diagnosis = diagnose(log, knowledge)
@@ -147,14 +147,14 @@ def _ask() -> Answers:
     return Answers(title, symptom, cause, fix, named)
 
 
-def _open(settings: Settings) -> Knowledge:
+def _open(settings: Settings) -> KnowledgeBase:
     with progress("Building the index") as report:
-        return Knowledge.open(settings, report, say)
+        return KnowledgeBase.open(settings, report, say)
 
 
 def _write(record: Incident, output: Path | None, settings: Settings, *, edit: bool) -> None:
-    from kb.contribute.blanks import find_blanks
     from kb.contribute.draft import save
+    from kb.contribute.todo_marks import find_blanks
     from kb.files import free_name
 
     directory = Path(next(iter(settings.incidents), ".")).expanduser()

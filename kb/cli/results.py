@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from kb.classify import Journal, Summary, encode
+from kb.corpus.directories import IncidentDirectories
 from kb.errors import IncidentError, OutputError
 from kb.files import write_whole
 from kb.incident import Incident
-from kb.library import Library
 from kb.settings import Settings
 
 
@@ -82,7 +82,7 @@ def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:
 def _records(summary: Summary, settings: Settings) -> dict[str, Incident]:
     """The records of the incidents that were found."""
     wanted = {name for name, _sure, _perhaps in summary.incidents}
-    files = Library(settings.incidents).files()
+    files = IncidentDirectories(settings.incidents).files()
     found = {}
     for file in files:
         if file.path.stem in wanted:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from kb.cli import incidents_option
-from kb.errors import LibraryError
-from kb.library import Library
+from kb.corpus.directories import IncidentDirectories
+from kb.errors import CorpusError
 from kb.settings import load_settings
 
 
@@ -19,10 +19,10 @@ from kb.settings import load_settings
 @incidents_option
 def command(identifier: str, incidents: tuple[Path, ...]) -> None:
     """Show the incident ID; in a pipe, its Markdown as it is in the file."""
-    library = Library(load_settings(incidents).incidents)
+    library = IncidentDirectories(load_settings(incidents).incidents)
     file = library.find(identifier)
     if file is None:
-        raise LibraryError(f"there is no incident `{identifier}`{_nearest(identifier, library)}")
+        raise CorpusError(f"there is no incident `{identifier}`{_nearest(identifier, library)}")
     if not sys.stdout.isatty():
         click.echo(file.source(), nl=False)
         return
@@ -32,7 +32,7 @@ def command(identifier: str, incidents: tuple[Path, ...]) -> None:
     show(render(file.read()))
 
 
-def _nearest(identifier: str, library: Library) -> str:
+def _nearest(identifier: str, library: IncidentDirectories) -> str:
     names = difflib.get_close_matches(
         identifier, [file.path.stem for file in library.files()], n=3, cutoff=0.5
     )

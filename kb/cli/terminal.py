@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.segment import Segment
 
-    from kb.builder import Report
+    from kb.corpus.sync import Report
 
 _WIDEST = 100
 _NARROWEST = 40
@@ -50,12 +50,12 @@ def show(*parts: RenderableType, paged: bool = True) -> None:
 
 
 def _unobeyed(segment: Segment) -> Segment:
-    return segment if segment.control else segment._replace(text=printable(segment.text))
+    return segment if segment.control else segment._replace(text=strip_controls(segment.text))
 
 
 def say(sentence: str) -> None:
     """Tell the user something that is not a result; names of files in it are hostile input."""
-    click.echo(printable(sentence), err=True)
+    click.echo(strip_controls(sentence), err=True)
 
 
 @contextmanager

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from kb.confidence import ANSWER_AT
 from kb.contribute.lint import CheckedFile, read_all
-from kb.contribute.lint.corpus import Corpus, accepted_before
+from kb.contribute.lint.context import LintContext, accepted_before
+from kb.corpus.directories import IncidentDirectories
 from kb.diagnosis import Diagnosis, diagnose
 from kb.incident import Kind
-from kb.library import Library
 from kb.log import Log
+from kb.verdict import ANSWER_AT
 
 _NOTED = 1
 """The position of a follow-on error or of noise that is noticed."""
@@ -71,7 +71,7 @@ _Block = tuple[str, str]
 """The id of the owner, and the text."""
 
 
-def compare(before: Library, after: Library) -> Comparison:
+def compare(before: IncidentDirectories, after: IncidentDirectories) -> Comparison:
     """Ask all evidence of both states, and tell what is found elsewhere."""
     accepted = accepted_before()
     (old, old_wrong), (new, new_wrong) = (
@@ -93,12 +93,16 @@ def compare(before: Library, after: Library) -> Comparison:
     )
 
 
-def _ranks(files: list[CheckedFile], library: Library, *, kept: bool) -> dict[_Block, Rank]:
+def _ranks(
+    files: list[CheckedFile], library: IncidentDirectories, *, kept: bool
+) -> dict[_Block, Rank]:
     blocks = [(file, block) for file in files for block in file.incident.body.evidence]
-    with Corpus(files, library.directories, kept=kept) as corpus:
-        corpus.encode_ahead([block for _file, block in blocks])
+    with LintContext(files, library.directories, kept=kept) as context:
+        context.encode_ahead([block for _file, block in blocks])
         return {
-            (file.incident.id, block): _rank(file, diagnose(Log.from_text(block), corpus.knowledge))
+            (file.incident.id, block): _rank(
+                file, diagnose(Log.from_text(block), context.knowledge)
+            )
             for file, block in blocks
         }
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from kb.contribute.blanks import MARK, NO_SYSTEM
 from kb.contribute.neutral import is_host, neutral
 from kb.contribute.signatures import literal_parts, propose, shortened
+from kb.contribute.todo_marks import MARK, NO_SYSTEM
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis
 from kb.errors import OutputError
 from kb.evidence import EvidenceLine, Facts
@@ -30,10 +31,9 @@ from kb.incident import (
     Step,
     Topology,
 )
-from kb.knowledge import Knowledge
 from kb.log.prefixes import split_prefix
+from kb.log.secrets import mask_lines, without_secrets
 from kb.markdown import render
-from kb.secrets import mask_lines, without_secrets
 
 _MOST_LINES = 12
 _TAIL = 8
@@ -66,12 +66,14 @@ class _Found(msgspec.Struct, frozen=True):
     several_hosts: bool = False
 
 
-def draft(diagnosis: Diagnosis, knowledge: Knowledge, title: str | None = None) -> str:
+def draft(diagnosis: Diagnosis, knowledge: KnowledgeBase, title: str | None = None) -> str:
     """The Markdown of a draft from a diagnosis."""
     return render(draft_record(diagnosis, knowledge, title))
 
 
-def draft_record(diagnosis: Diagnosis, knowledge: Knowledge, title: str | None = None) -> Incident:
+def draft_record(
+    diagnosis: Diagnosis, knowledge: KnowledgeBase, title: str | None = None
+) -> Incident:
     """The same as a record, with an id that no record has. `title` replaces the drafted one."""
     lines, hosts = _chosen(diagnosis), _hosts(diagnosis)
     facts = without_secrets(diagnosis.evidence.facts)
@@ -88,7 +90,7 @@ def draft_record(diagnosis: Diagnosis, knowledge: Knowledge, title: str | None =
     return _record(_free_id(title or message, knowledge), answers, found)
 
 
-def blank_record(answers: Answers, knowledge: Knowledge) -> Incident:
+def blank_record(answers: Answers, knowledge: KnowledgeBase) -> Incident:
     """A draft from what a person told, with an id that no record has."""
     return _record(_free_id(answers.title, knowledge), answers, _Found())
 
@@ -202,8 +204,8 @@ def _setting(facts: Facts) -> str:
     return f"Seen with {', '.join(seen)}." if seen else ""
 
 
-def _free_id(title: str, knowledge: Knowledge) -> str:
-    taken = knowledge.snapshot.digests()
+def _free_id(title: str, knowledge: KnowledgeBase) -> str:
+    taken = set(knowledge.ids())
     words = re.findall(r"[a-z0-9]+", title.lower())[:_ID_WORDS]
     name = "-".join(words)[:_LONGEST_ID].strip("-") or _NO_ID
     numbered = (f"{name}-{number}" for number in itertools.count(2))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from kb.documents import from_payload
+from kb.corpus.base import KnowledgeBase
 from kb.evidence.markers import Grade, grade_line
 from kb.incident import Signature, Strength
-from kb.knowledge import Knowledge
 from kb.log.prefixes import split_prefix
 
 _MOST = 4
@@ -24,7 +23,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)+|[A-Z]?[a-z]+[A-Z][A-Za-z
 """A name that a program made up: `scipy_lite_codec`, `FrobnicatorError`."""
 
 
-def propose(evidence: str, knowledge: Knowledge) -> tuple[Signature, ...]:
+def propose(evidence: str, knowledge: KnowledgeBase) -> tuple[Signature, ...]:
     """Parts of the lines that show a failure by themselves, so that healthy logs lack them, and
     that stand in the evidence of no record. The most telling first.
 
@@ -73,12 +72,11 @@ def _trimmed(part: str) -> str:
     return part.strip(_LOOSE)
 
 
-def _evidence_of_all(knowledge: Knowledge) -> str:
-    records = map(from_payload, knowledge.snapshot.payloads().values())
-    return "\n".join(block for record in records for block in record.incident.body.evidence)
+def _evidence_of_all(knowledge: KnowledgeBase) -> str:
+    return "\n".join(block for record in knowledge.incidents() for block in record.body.evidence)
 
 
-def _grade(text: str, knowledge: Knowledge) -> Grade:
+def _grade(text: str, knowledge: KnowledgeBase) -> Grade:
     return grade_line(text, {number for number, _end in knowledge.markers.scan(text.encode())})
 
 

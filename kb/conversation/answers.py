@@ -6,9 +6,9 @@ import re
 
 from kb.conversation.hear import hear
 from kb.conversation.state import Conversation, Told, combined, weighing
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW
-from kb.inquiry import Inquiry, Option, Surroundings, Topic
-from kb.knowledge import Knowledge
+from kb.questions import KnownEnvironment, Option, QuestionPlan, Topic
 
 _OTHER_WORDS = {
     "yes": r"y|yep|yeah|yes|it does|it is|correct|right|是|是的|对|对的|有|会|嗯",
@@ -20,7 +20,7 @@ _OTHER_WORDS = {
 _FIRST_CLAUSE = re.compile(r"\s*[,，;；。]\s*|\.\s+")
 
 
-def answered(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
+def answered(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
     """What the answer does to the belief; None where the text is no answer.
 
     What follows the answer in the same text is heard as further evidence.
@@ -46,7 +46,7 @@ def is_answer(text: str) -> bool:
     return words or said.isdecimal()
 
 
-def _picked(text: str, inquiry: Inquiry) -> int | None:
+def _picked(text: str, inquiry: QuestionPlan) -> int | None:
     """The place of the answer, from 0; the one behind the options is "don't know"."""
     said = text.strip().rstrip(".!。！").casefold()
     texts = [*(option.text for option in inquiry.options), DONT_KNOW]
@@ -59,7 +59,7 @@ def _picked(text: str, inquiry: Inquiry) -> int | None:
     return None
 
 
-def _told(inquiry: Inquiry, place: int) -> Told:
+def _told(inquiry: QuestionPlan, place: int) -> Told:
     if place == len(inquiry.options):
         return Told(
             "",
@@ -77,10 +77,10 @@ def _told(inquiry: Inquiry, place: int) -> Told:
     )
 
 
-def _known(inquiry: Inquiry, option: Option | None) -> Surroundings:
+def _known(inquiry: QuestionPlan, option: Option | None) -> KnownEnvironment:
     """Systems that were offered are not offered again, whatever was picked."""
     if inquiry.topic is Topic.SYSTEMS:
-        return Surroundings(systems=frozenset(one.text for one in inquiry.options[:-1]))
+        return KnownEnvironment(systems=frozenset(one.text for one in inquiry.options[:-1]))
     if inquiry.topic is Topic.NODES and option:
-        return Surroundings(several_nodes=option is inquiry.options[1])
-    return Surroundings()
+        return KnownEnvironment(several_nodes=option is inquiry.options[1])
+    return KnownEnvironment()

@@ -13,10 +13,10 @@ from kb.conversation.hear import hear
 from kb.conversation.opening import opening
 from kb.conversation.speech import moved, tool_turn
 from kb.conversation.state import Conversation, Speaker, Told, Turn, ranked
-from kb.diagnosis import Diagnosis, Match, first_inquiry
-from kb.inquiry import next_inquiry
-from kb.knowledge import Knowledge
-from kb.log.clean import printable
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import Diagnosis, Match, first_question
+from kb.log.clean import strip_controls
+from kb.questions import next_question
 
 _NOT_UNDERSTOOD = (
     "I did not understand that: no record has words for it, so nothing changes. Say `help` for"
@@ -26,16 +26,16 @@ _NOT_UNDERSTOOD = (
 
 def begin(diagnosis: Diagnosis) -> Conversation:
     """Say what is seen and what is most likely, and ask what would tell most. Searches nothing."""
-    conversation = Conversation(diagnosis, (), (opening(diagnosis),), first_inquiry(diagnosis))
+    conversation = Conversation(diagnosis, (), (opening(diagnosis),), first_question(diagnosis))
     return msgspec.structs.replace(conversation, matches=ranked(conversation))
 
 
-def reply(conversation: Conversation, text: str, knowledge: Knowledge) -> Conversation:
+def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Conversation:
     """The conversation after the user said something: an answer, a request, or further evidence.
 
     The same arguments give the same value.
     """
-    text = printable(text).strip()
+    text = strip_controls(text).strip()
     if not text:
         return conversation
     heard = _with_turns(conversation, [Turn(Speaker.USER, text)])
@@ -89,9 +89,9 @@ def _ranked_again(conversation: Conversation, told: tuple[Told, ...]) -> Convers
     """Matches and question follow from the log and what was told, so both are made anew."""
     after = msgspec.structs.replace(conversation, told=told)
     inquiry = (
-        next_inquiry(after.belief, after.incidents, after.known, after.asked)
+        next_question(after.belief, after.incidents, after.known, after.asked)
         if told
-        else first_inquiry(after.diagnosis)
+        else first_question(after.diagnosis)
     )
     return msgspec.structs.replace(after, matches=ranked(after), inquiry=inquiry)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kb.confidence import percent
 from kb.conversation.commands import Command, Request
 from kb.conversation.naming import named
 from kb.conversation.speech import cite, flowing, numbered_step, quote, quoted, tool_turn
 from kb.conversation.state import Conversation, Turn
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.document import declared_pattern
 from kb.diagnosis import Match
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Strength
-from kb.knowledge import Knowledge
+from kb.verdict import percent
 
 _MOST_PATTERNS = 3
 _CONTRADICTS = 0.5
@@ -27,7 +28,7 @@ Ask me: "why?", "why not 2?", "show the fix again", "what should I check next?",
 "what did I tell you?", "undo"."""
 
 
-def answer(command: Command, conversation: Conversation, knowledge: Knowledge) -> Turn:
+def answer(command: Command, conversation: Conversation, knowledge: KnowledgeBase) -> Turn:
     """What the tool says to a request that changes nothing."""
     if command.request is Request.HELP:
         return tool_turn(_HELP, ())
@@ -56,7 +57,7 @@ def _told(conversation: Conversation) -> Turn:
     return tool_turn("\n".join(lines), conversation.pool)
 
 
-def _fix(incident: Incident, conversation: Conversation, _knowledge: Knowledge) -> Turn:
+def _fix(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBase) -> Turn:
     steps = []
     for number, step in enumerate(incident.body.fix, 1):
         done = " (done)" if (incident.id, number) in conversation.done else ""
@@ -67,7 +68,7 @@ def _fix(incident: Incident, conversation: Conversation, _knowledge: Knowledge) 
     return tool_turn(text, [incident.id])
 
 
-def _next(incident: Incident, conversation: Conversation, _knowledge: Knowledge) -> Turn:
+def _next(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBase) -> Turn:
     """The first step of the fix that was not taken; a question that is open comes with it."""
     open_steps = [
         (number, step)
@@ -87,7 +88,7 @@ def _next(incident: Incident, conversation: Conversation, _knowledge: Knowledge)
     return tool_turn("\n\n".join(parts), conversation.pool)
 
 
-def _why(incident: Incident, conversation: Conversation, _knowledge: Knowledge) -> Turn:
+def _why(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBase) -> Turn:
     match = _match(incident, conversation)
     text = " ".join([_standing(incident, conversation), *_speaks_for(match)])
     for told in _about(incident, conversation, speaks_for=True):
@@ -97,11 +98,11 @@ def _why(incident: Incident, conversation: Conversation, _knowledge: Knowledge) 
     return tool_turn(text, [incident.id], _lines(match))
 
 
-def _why_not(incident: Incident, conversation: Conversation, knowledge: Knowledge) -> Turn:
+def _why_not(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBase) -> Turn:
     """What speaks for the record, what is missing, what contradicts it, what would bring it up."""
     match = _match(incident, conversation)
     parts = [_standing(incident, conversation), *_speaks_for(match)]
-    parts += _missing(incident, conversation, knowledge)
+    parts += _missing(incident, conversation)
     parts += (
         f"You told me {told}, which speaks against it."
         for told in _about(incident, conversation, speaks_for=False)
@@ -133,11 +134,10 @@ def _lines(match: Match | None) -> list[EvidenceLine]:
     return [why.line for why in match.why] if match else []
 
 
-def _missing(incident: Incident, conversation: Conversation, knowledge: Knowledge) -> Iterator[str]:
+def _missing(incident: Incident, conversation: Conversation) -> Iterator[str]:
     """Its signatures that the log does not have, the strong ones before the weak."""
-    declared = knowledge.snapshot.patterns
-    seen = {declared[hit.pattern].pattern.text for hit in conversation.diagnosis.evidence.hits}
-    absent = [sign for sign in incident.header.signatures if sign.pattern not in seen]
+    seen = {hit.pattern for hit in conversation.diagnosis.evidence.hits}
+    absent = [sign for sign in incident.header.signatures if declared_pattern(sign) not in seen]
     absent.sort(key=lambda sign: sign.strength is not Strength.STRONG)
     if absent:
         patterns = ", ".join(quote(sign.pattern) for sign in absent[:_MOST_PATTERNS])
@@ -170,7 +170,7 @@ def _would_tell(incident: Incident, conversation: Conversation) -> Iterator[str]
                 return
 
 
-_ANSWERS: dict[Request, Callable[[Incident, Conversation, Knowledge], Turn]] = {
+_ANSWERS: dict[Request, Callable[[Incident, Conversation, KnowledgeBase], Turn]] = {
     Request.FIX: _fix,
     Request.NEXT: _next,
     Request.WHY: _why,

@@ -14,8 +14,8 @@ from index.tokens import tokenize
 from kb.conversation.state import Told, weighing
 from kb.evidence.facts import SYSTEMS, find_facts
 from kb.incident import Incident, Topology
-from kb.inquiry import Surroundings
-from kb.inquiry.environment import (
+from kb.questions import KnownEnvironment
+from kb.questions.environment import (
     FAMILIES,
     OLDER_IF_FIXED,
     RUNS_IF_NEEDED,
@@ -24,7 +24,7 @@ from kb.inquiry.environment import (
     nodes,
     systems_of,
 )
-from kb.inquiry.versions import fits
+from kb.questions.versions import fits
 
 UNLIKELY = 0.12
 """What a record needs was said to be absent; people overlook things."""
@@ -95,7 +95,7 @@ class Facts(msgspec.Struct, frozen=True):
     """Something of it is still to be searched."""
 
 
-def facts_told(clause: str, candidates: Sequence[Incident], known: Surroundings) -> Facts:
+def facts_told(clause: str, candidates: Sequence[Incident], known: KnownEnvironment) -> Facts:
     """Apply the rules to one clause."""
     for exclusive in (_also, _absent):
         part = exclusive(clause, candidates)
@@ -177,14 +177,14 @@ def _ids(identifiers: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _nodes(clause: str, candidates: Sequence[Incident], _known: Surroundings) -> Told | None:
+def _nodes(clause: str, candidates: Sequence[Incident], _known: KnownEnvironment) -> Told | None:
     several = _several(clause)
     if several is None:
         return None
     if _WELL.search(clause):  # where it does not happen, the other number of nodes is meant
         several = not several
     option = nodes(candidates).options[several]
-    known = Surroundings(several_nodes=several)
+    known = KnownEnvironment(several_nodes=several)
     says = "It is seen on " + ("several nodes." if several else "one node.")
     return weighing(option, says, asked=("nodes",), surroundings=known)
 
@@ -196,7 +196,7 @@ def _several(text: str) -> bool | None:
     return (match[1] or match[2]).lower() not in _ONE
 
 
-def _versions(clause: str, candidates: Sequence[Incident], _known: Surroundings) -> Told | None:
+def _versions(clause: str, candidates: Sequence[Incident], _known: KnownEnvironment) -> Told | None:
     """A version outside of those that a record happens in, or with its fix, speaks against it."""
     told = {
         system: version
@@ -214,11 +214,11 @@ def _versions(clause: str, candidates: Sequence[Incident], _known: Surroundings)
         says=(f"Version {names}: {effect}.",),
         factors={i: OLDER_IF_FIXED if fit else 1 - OLDER_IF_FIXED for i, fit in fitting.items()},
         otherwise=0.5,
-        surroundings=Surroundings(versions=told),
+        surroundings=KnownEnvironment(versions=told),
     )
 
 
-def _hardware(clause: str, candidates: Sequence[Incident], _known: Surroundings) -> Told | None:
+def _hardware(clause: str, candidates: Sequence[Incident], _known: KnownEnvironment) -> Told | None:
     found = [place for place, family in enumerate(FAMILIES) if family.compiled.search(clause)]
     if len(found) != 1:
         return None
@@ -226,7 +226,7 @@ def _hardware(clause: str, candidates: Sequence[Incident], _known: Surroundings)
     return weighing(option, f"Accelerators: {option.text}.", asked=("hardware",))
 
 
-def _systems(clause: str, candidates: Sequence[Incident], known: Surroundings) -> Told | None:
+def _systems(clause: str, candidates: Sequence[Incident], known: KnownEnvironment) -> Told | None:
     """It runs with these systems: speaks for the records that are about them."""
     needed = {incident.id: systems_of(incident) for incident in candidates}
     told = frozenset(find_facts([clause]).systems) - known.systems
@@ -238,7 +238,7 @@ def _systems(clause: str, candidates: Sequence[Incident], known: Surroundings) -
         says=(f"It runs with {_listed(named)}.",),
         factors={i: RUNS_IF_NEEDED for i, needs in needed.items() if needs & named},
         otherwise=RUNS_IF_NOT,
-        surroundings=Surroundings(systems=named),
+        surroundings=KnownEnvironment(systems=named),
     )
 
 

@@ -8,14 +8,14 @@ from kb.conversation.facts import facts_told
 from kb.conversation.search import searched
 from kb.conversation.state import Conversation, Told, combined
 from kb.conversation.tried import STEP_DONE, tried
+from kb.corpus.base import KnowledgeBase
 from kb.evidence import collect
-from kb.knowledge import Knowledge
 from kb.log import Block
 
 _CLAUSES = re.compile(r"\s*[,;，；。]\s*|\.\s+|\s+but\s+|但是?|不过")
 
 
-def hear(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
+def hear(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
     """What the text tells; None where nothing of it was understood."""
     if not STEP_DONE.fullmatch(text) and _is_output(text, knowledge):
         found = searched(text, conversation, knowledge)
@@ -28,15 +28,15 @@ def hear(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | 
     return combined(text, parts) if parts else None
 
 
-def _is_output(text: str, knowledge: Knowledge) -> bool:
+def _is_output(text: str, knowledge: KnowledgeBase) -> bool:
     """Lines of a program are not taken apart."""
     block = Block(None, 1, text.count("\n") + 1, text.encode())
     evidence = collect([block], knowledge.signatures, knowledge.markers)
-    return bool(evidence.hits) or "\n" in text or (evidence.is_log and not evidence.asked)
+    return bool(evidence.hits) or "\n" in text or (evidence.is_log and not evidence.human_written)
 
 
 def _by_rule(
-    text: str, conversation: Conversation, knowledge: Knowledge
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
 ) -> tuple[list[Told], list[str]]:
     """What rules understand of it, and the clauses that are left to be searched."""
     parts: list[Told] = []

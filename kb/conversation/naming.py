@@ -6,8 +6,8 @@ import re
 
 from index.tokens import tokenize
 from kb.conversation.state import Conversation
+from kb.corpus.base import KnowledgeBase
 from kb.incident import Incident
-from kb.knowledge import Knowledge
 
 _POSITION = re.compile(
     r"(?:number|no\.?|position|the|第)?\s*#?(\d{1,2})(?:st|nd|rd|th|个|号)?(?: one)?"
@@ -17,7 +17,7 @@ _ORDINALS |= {"第一个": 1, "第二个": 2, "第三个": 3, "第四个": 4, "�
 _MOST_OF_THE_NAME = 0.6
 
 
-def named(name: str, conversation: Conversation, knowledge: Knowledge) -> Incident | None:
+def named(name: str, conversation: Conversation, knowledge: KnowledgeBase) -> Incident | None:
     """The record that a name stands for; the first one in order where the name is empty."""
     order = [match.incident for match in conversation.matches]
     position = _position(name)

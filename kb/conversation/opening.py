@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kb.confidence import percent
 from kb.conversation.speech import cite, place, quote, quoted, tool_turn
 from kb.conversation.state import Turn
-from kb.diagnosis import Diagnosis, Verdict
+from kb.diagnosis import By, Diagnosis
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
-from kb.found import By
 from kb.incident import Kind
 from kb.job import Saying
+from kb.verdict import Verdict, percent
 
 
 def opening(diagnosis: Diagnosis) -> Turn:
@@ -47,7 +46,7 @@ def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
     if not lines:
         return "No line of the input names a failure that I know."
     others = ", ".join(place(line) for line in lines[1:])
-    speaker = "You write" if diagnosis.evidence.asked else "The log says"
+    speaker = "You write" if diagnosis.evidence.human_written else "The log says"
     return f"{speaker} {quoted(lines[0])}{f'; see also {others}' if others else ''}."
 
 

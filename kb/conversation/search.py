@@ -10,11 +10,11 @@ import msgspec
 from index.tokens import tokenize
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Told
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Match, weigh
 from kb.evidence import Evidence, collect, join
-from kb.glossary import translate
+from kb.evidence.glossary import translate
 from kb.incident import Incident
-from kb.knowledge import Knowledge
 from kb.log import Block
 
 TOLD_FILE = "(you)"
@@ -33,7 +33,7 @@ _WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
 _MOST_FOUND = 10
 
 
-def searched(text: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
+def searched(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
     """How much likelier each record is with this text than without; None where it says nothing."""
     by_text = weigh(_read(text, knowledge), knowledge)
     text_alone = _shares(by_text)
@@ -62,7 +62,7 @@ def searched(text: str, conversation: Conversation, knowledge: Knowledge) -> Tol
     )
 
 
-def _read(text: str, knowledge: Knowledge) -> Evidence:
+def _read(text: str, knowledge: KnowledgeBase) -> Evidence:
     block = Block(TOLD_FILE, 1, text.count("\n") + 1, text.encode())
     return collect([block], knowledge.signatures, knowledge.markers)
 

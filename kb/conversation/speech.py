@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from kb.confidence import percent
 from kb.conversation.state import Speaker, Turn
 from kb.diagnosis import Match
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
+from kb.verdict import percent
 
 _LONGEST_QUOTE = 160
 _MOST_MOVED = 3
@@ -23,7 +23,7 @@ def tool_turn(text: str, known: Collection[str], lines: Iterable[EvidenceLine] =
     """What the tool says; `known` are the ids that it may cite."""
     records = tuple(dict.fromkeys(name for name in _CITED.findall(text) if name in known))
     cited = tuple(dict.fromkeys((line.file, line.number) for line in lines))
-    return Turn(Speaker.TOOL, printable(text), records, cited)
+    return Turn(Speaker.TOOL, strip_controls(text), records, cited)
 
 
 def quote(text: str) -> str:

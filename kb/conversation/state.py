@@ -7,10 +7,10 @@ from enum import StrEnum
 
 import msgspec
 
-from kb.confidence import ANSWER_AT, SHOW_ALSO_AT, SHOW_AT
-from kb.diagnosis import Diagnosis, Match, Question, Verdict, to_question
+from kb.diagnosis import Diagnosis, Match, Question, to_question
 from kb.incident import Incident
-from kb.inquiry import Belief, Inquiry, Option, Surroundings, seen_in
+from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
+from kb.verdict import ANSWER_AT, SHOW_ALSO_AT, SHOW_AT, Verdict
 
 CONVERSATION_MATCHES = 20
 """So many matches are kept in order, at most."""
@@ -37,7 +37,7 @@ class Turn(msgspec.Struct, frozen=True):
     """File and number of the lines that are cited."""
 
 
-_UNKNOWN = Surroundings()
+_UNKNOWN = KnownEnvironment()
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Told(msgspec.Struct, frozen=True):
     """Records that only this brought up, with the confidence that the log alone gives them."""
     asked: tuple[str, ...] = ()
     """Keys of the questions that need not be asked any more."""
-    surroundings: Surroundings = _UNKNOWN
+    surroundings: KnownEnvironment = _UNKNOWN
     done: tuple[tuple[str, int], ...] = ()
     """Steps of fixes that were taken: id and number, from 1."""
     searched: str = ""
@@ -68,7 +68,7 @@ def weighing(
     option: Option,
     says: str,
     asked: tuple[str, ...] = (),
-    surroundings: Surroundings = _UNKNOWN,
+    surroundings: KnownEnvironment = _UNKNOWN,
 ) -> Told:
     """What an answer to pick does, however it was given."""
     return Told(
@@ -117,7 +117,7 @@ class Conversation(msgspec.Struct, frozen=True):
     matches: tuple[Match, ...]
     """The current order, best first, with the current confidence."""
     turns: tuple[Turn, ...]
-    inquiry: Inquiry | None
+    inquiry: QuestionPlan | None
     told: tuple[Told, ...] = ()
 
     @property
@@ -153,7 +153,7 @@ class Conversation(msgspec.Struct, frozen=True):
         return belief
 
     @property
-    def known(self) -> Surroundings:
+    def known(self) -> KnownEnvironment:
         """What is known of the job, from its log and from the user."""
         known = seen_in(self.diagnosis.evidence)
         for told in self.told:

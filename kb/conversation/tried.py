@@ -11,9 +11,9 @@ import msgspec
 from index.tokens import tokenize
 from kb.conversation.speech import flowing, quote
 from kb.conversation.state import Conversation, Told
-from kb.glossary import translate
+from kb.corpus.base import KnowledgeBase
+from kb.evidence.glossary import translate
 from kb.incident import Incident, Step
-from kb.knowledge import Knowledge
 
 PERSISTS_IF_RIGHT = 0.3
 """The record is right, its remedy was taken, and the trouble is still there all the same."""
@@ -57,7 +57,7 @@ class TakenStep(msgspec.Struct, frozen=True):
     step: Step
 
 
-def tried(clause: str, conversation: Conversation, knowledge: Knowledge) -> Told | None:
+def tried(clause: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
     """The steps of the candidates' fixes that this is; None where it is nothing that was done."""
     acted = bool(_TRIED.match(clause) or STEP_DONE.match(clause))
     if not (acted or _PERHAPS.match(clause)) or _NOT_HELD.search(clause):
@@ -97,7 +97,9 @@ def _by_number(clause: str, incidents: Sequence[Incident]) -> list[TakenStep]:
     return [TakenStep(incidents[0], number, fix[number - 1])] if 0 < number <= len(fix) else []
 
 
-def _alike(clause: str, incidents: Sequence[Incident], knowledge: Knowledge) -> Iterator[TakenStep]:
+def _alike(
+    clause: str, incidents: Sequence[Incident], knowledge: KnowledgeBase
+) -> Iterator[TakenStep]:
     """Of each record the step that is most like what was done, if it is like it at all."""
     steps = [
         TakenStep(incident, number, step)

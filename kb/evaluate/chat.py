@@ -12,18 +12,18 @@ from statistics import fmean
 import msgspec
 
 from kb.conversation import Conversation, begin, reply
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW, diagnose
 from kb.evaluate.lookalikes import Group
 from kb.incident import Incident, Topology
-from kb.inquiry import Inquiry, Topic, observations
-from kb.inquiry.environment import NONE_OF_THESE, families_of, systems_of
-from kb.knowledge import Knowledge
 from kb.log import Log
+from kb.questions import QuestionPlan, Topic, observations
+from kb.questions.environment import NONE_OF_THESE, families_of, systems_of
 
 SCHEMA = 1
 """Grows when a key is removed or changes its meaning."""
 
-Choice = Callable[[Conversation], Inquiry | None]
+Choice = Callable[[Conversation], QuestionPlan | None]
 """Which question is asked next."""
 
 MOST_QUESTIONS = 60
@@ -86,7 +86,7 @@ class ChatReport(msgspec.Struct, frozen=True):
 
 
 def talk(
-    group: Group, incidents: Mapping[str, Incident], knowledge: Knowledge
+    group: Group, incidents: Mapping[str, Incident], knowledge: KnowledgeBase
 ) -> GroupReport | None:
     """Every record of a group as the true one, in both ways; None where no conversation starts."""
     start = begin(diagnose(Log.from_text(group.line), knowledge))
@@ -99,7 +99,7 @@ def talk(
     )
 
 
-def _talk(start: Conversation, true: Incident, knowledge: Knowledge, choice: Choice) -> Talk:
+def _talk(start: Conversation, true: Incident, knowledge: KnowledgeBase, choice: Choice) -> Talk:
     first = []
     for conversation in _turns(start, true, knowledge, choice):
         first.append(conversation.matches[:1] and conversation.matches[0].incident.id == true.id)
@@ -111,7 +111,7 @@ def _talk(start: Conversation, true: Incident, knowledge: Knowledge, choice: Cho
 
 
 def _turns(
-    start: Conversation, true: Incident, knowledge: Knowledge, choice: Choice
+    start: Conversation, true: Incident, knowledge: KnowledgeBase, choice: Choice
 ) -> Iterator[Conversation]:
     conversation = start
     yield conversation
@@ -124,28 +124,28 @@ def _turns(
         yield conversation
 
 
-def _chosen(conversation: Conversation) -> Inquiry | None:
+def _chosen(conversation: Conversation) -> QuestionPlan | None:
     return conversation.inquiry
 
 
-def _in_fixed_order(conversation: Conversation) -> Inquiry | None:
+def _in_fixed_order(conversation: Conversation) -> QuestionPlan | None:
     """The next observation of the candidates, in the order in which the log had put them."""
     candidates = [match.incident for match in conversation.diagnosis.candidates]
     left = (one for one in observations(candidates) if one.key not in conversation.asked)
     return next(left, None)
 
 
-def answer(true: Incident, inquiry: Inquiry) -> str:
+def answer(true: Incident, inquiry: QuestionPlan) -> str:
     """What an honest user says who knows the true record and nothing else."""
     return _ANSWERS[inquiry.topic](true, inquiry) or DONT_KNOW
 
 
-def _observation(true: Incident, inquiry: Inquiry) -> str | None:
+def _observation(true: Incident, inquiry: QuestionPlan) -> str | None:
     owner, other = inquiry.records
     return "yes" if true.id == owner else "no" if true.id == other else None
 
 
-def _systems(true: Incident, inquiry: Inquiry) -> str | None:
+def _systems(true: Incident, inquiry: QuestionPlan) -> str | None:
     """The one of its systems that the record names first."""
     header, mine = true.header, systems_of(true)
     order = [*header.systems, *header.environment.frameworks, *sorted(mine)]
@@ -153,22 +153,22 @@ def _systems(true: Incident, inquiry: Inquiry) -> str | None:
     return min(offered, key=order.index, default=NONE_OF_THESE)
 
 
-def _nodes(true: Incident, _inquiry: Inquiry) -> str | None:
+def _nodes(true: Incident, _inquiry: QuestionPlan) -> str | None:
     topology = true.header.environment.topology
     return {Topology.SINGLE_NODE: "one", Topology.MULTI_NODE: "several"}.get(topology)
 
 
-def _hardware(true: Incident, _inquiry: Inquiry) -> str | None:
+def _hardware(true: Incident, _inquiry: QuestionPlan) -> str | None:
     families = families_of(true)
     return families[0].name if len(families) == 1 else None
 
 
-def _version(true: Incident, inquiry: Inquiry) -> str | None:
+def _version(true: Incident, inquiry: QuestionPlan) -> str | None:
     """Who meets an incident that is fixed runs a version before the fix."""
     return "no" if true.id in inquiry.records else None
 
 
-_ANSWERS: dict[Topic, Callable[[Incident, Inquiry], str | None]] = {
+_ANSWERS: dict[Topic, Callable[[Incident, QuestionPlan], str | None]] = {
     Topic.OBSERVATION: _observation,
     Topic.SYSTEMS: _systems,
     Topic.NODES: _nodes,

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from kb.diagnosis import Diagnosis, Verdict, diagnose
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import Diagnosis, diagnose
 from kb.errors import EvaluationError
 from kb.evaluate.outcome import remedy
 from kb.job import Saying
-from kb.knowledge import Knowledge
 from kb.log import Log
+from kb.verdict import Verdict
 
 
 class Truth(msgspec.Struct, frozen=True):
@@ -83,7 +84,9 @@ def read_truths(directory: Path) -> list[tuple[Path, Truth]]:
     return found
 
 
-def run_jobs(truths: Iterable[tuple[Path, Truth]], knowledge: Knowledge) -> Iterator[JobOutcome]:
+def run_jobs(
+    truths: Iterable[tuple[Path, Truth]], knowledge: KnowledgeBase
+) -> Iterator[JobOutcome]:
     """Diagnose each job as a user would."""
     for logs, truth in truths:
         yield _outcome(truth, diagnose(Log.from_paths([logs]), knowledge))

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from kb.corpus.base import KnowledgeBase
 from kb.evidence import Evidence, collect
 from kb.evidence.markers import Grade
 from kb.incident import Incident, Kind
-from kb.knowledge import Knowledge
 from kb.log import Block
 
 
@@ -20,7 +20,7 @@ class Group(msgspec.Struct, frozen=True):
     records: tuple[str, ...]
 
 
-def lookalikes(incidents: Sequence[Incident], knowledge: Knowledge) -> list[Group]:
+def lookalikes(incidents: Sequence[Incident], knowledge: KnowledgeBase) -> list[Group]:
     """All groups, by the records in them.
 
     Two incidents share a line when both have in their evidence a line that states a failure and
@@ -32,7 +32,7 @@ def lookalikes(incidents: Sequence[Incident], knowledge: Knowledge) -> list[Grou
     sharing: dict[str, set[str]] = {}
     printed: dict[str, str] = {}
     for incident, evidence in _evidence(chosen, knowledge):
-        for key, text, records in _keys(incident, evidence, owners, knowledge):
+        for key, text, records in _keys(incident, evidence, owners):
             sharing.setdefault(key, set()).update(records)
             printed.setdefault(key, text)
     groups: dict[frozenset[str], str] = {}
@@ -51,7 +51,7 @@ def _owners(incidents: Iterable[Incident]) -> dict[str, set[str]]:
 
 
 def _evidence(
-    incidents: Iterable[Incident], knowledge: Knowledge
+    incidents: Iterable[Incident], knowledge: KnowledgeBase
 ) -> Iterator[tuple[Incident, Evidence]]:
     for incident in incidents:
         for text in incident.body.evidence:
@@ -60,12 +60,12 @@ def _evidence(
 
 
 def _keys(
-    incident: Incident, evidence: Evidence, owners: dict[str, set[str]], knowledge: Knowledge
+    incident: Incident, evidence: Evidence, owners: dict[str, set[str]]
 ) -> Iterator[tuple[str, str, set[str]]]:
     """What may be shared, the line that shows it, and who has it."""
     for line in evidence.lines:
         if line.grade >= Grade.ERROR:
             yield f"line {line.masked}", line.text, {incident.id}
     for hit in evidence.hits:
-        pattern = knowledge.snapshot.patterns[hit.pattern].pattern.text
-        yield f"signature {pattern}", hit.line.text, owners.get(pattern, set())
+        pattern = hit.pattern
+        yield f"signature {pattern.text}", hit.line.text, owners.get(pattern.text, set())

@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 
-from kb.diagnosis import Match, Verdict, diagnose
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import Match, diagnose
 from kb.evaluate.cases import Case
-from kb.knowledge import Knowledge
 from kb.log import Log
+from kb.verdict import Verdict
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -53,7 +54,9 @@ class Outcome(msgspec.Struct, frozen=True):
         return next(positions, None)
 
 
-def run(cases: Iterable[Case], knowledge: Knowledge, known: Collection[str]) -> Iterator[Outcome]:
+def run(
+    cases: Iterable[Case], knowledge: KnowledgeBase, known: Collection[str]
+) -> Iterator[Outcome]:
     """Ask the engine each case as a user would; `known` are the ids of the library."""
     for case in cases:
         diagnosis = diagnose(Log.from_text(case.text), knowledge)

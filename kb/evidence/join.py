@@ -22,8 +22,8 @@ def join(log: Evidence, told: Evidence) -> Evidence:
         facts=find_facts(_texts([*lines, *(hit.line for hit in hits)])),
         total_lines=log.total_lines + told.total_lines,
         is_log=log.is_log,
-        progressing=log.progressing,
-        asked=True,
+        made_progress=log.made_progress,
+        human_written=True,
     )
 
 

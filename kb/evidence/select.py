@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from index.documents import Pattern
 from index.signatures import Scanner
 from kb.evidence.facts import Facts, find_facts
 from kb.evidence.markers import Grade, grade_line
 from kb.evidence.stacks import read_stack
 from kb.log import Block
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
@@ -81,7 +82,7 @@ class EvidenceLine(msgspec.Struct, frozen=True):
 class SignatureHit(msgspec.Struct, frozen=True):
     """A pattern and the first line it was seen on."""
 
-    pattern: int
+    pattern: Pattern
     line: EvidenceLine
 
 
@@ -95,9 +96,9 @@ class Evidence(msgspec.Struct, frozen=True):
     total_lines: int
     is_log: bool
     """Printed by programs, at least in most of its lines."""
-    progressing: bool
+    made_progress: bool
     """It shows steps, requests or an end, so what it was started for happens."""
-    asked: bool
+    human_written: bool
     """A person speaks in it: whoever asks has a problem, even if no line shows one."""
 
 
@@ -119,7 +120,7 @@ class Collector:
     def __init__(self, signatures: Scanner) -> None:
         self._signatures = signatures
         self._folded: dict[str, EvidenceLine] = {}
-        self._hits: dict[int, SignatureHit] = {}
+        self._hits: dict[Pattern, SignatureHit] = {}
         self._first_blocks: list[Block] = []
         self._last_block: Block | None = None
         self._short = True
@@ -135,7 +136,8 @@ class Collector:
         marked = _marked_lines(cursor, marks)
         for start in sorted(marked):
             self._add_marked(cursor, start, marked[start])
-        for pattern, end in self._signatures.scan(block.data):
+        for number, end in self._signatures.scan(block.data):
+            pattern = self._signatures.patterns[number]
             if pattern not in self._hits:
                 line = cursor.line(cursor.start_of(end), Grade.CONTEXT)
                 self._hits[pattern] = SignatureHit(pattern, line)
@@ -150,8 +152,8 @@ class Collector:
             tail = _Cursor(self._last_block).last(_TAIL)
         for line in sample or tail:
             self._fold(line)
-        asked = self._short and any(_is_spoken(line.text) for line in sample)
-        progressing = self._is_progressing(tail)
+        human_written = self._short and any(_is_spoken(line.text) for line in sample)
+        made_progress = self._is_progressing(tail)
         lines = _most_telling(self._folded.values())
         hit_lines = [hit.line for hit in self._hits.values()]
         return Evidence(
@@ -159,9 +161,9 @@ class Collector:
             hits=tuple(self._hits.values()),
             facts=find_facts(_with_stacks([*lines, *hit_lines])),
             total_lines=self._total,
-            is_log=not self._short or _is_log(sample) or (progressing and not asked),
-            progressing=progressing,
-            asked=asked,
+            is_log=not self._short or _is_log(sample) or (made_progress and not human_written),
+            made_progress=made_progress,
+            human_written=human_written,
         )
 
     def _is_progressing(self, tail: list[EvidenceLine]) -> bool:
@@ -236,7 +238,7 @@ class _Cursor:
     def line(self, start: int, grade: Grade) -> EvidenceLine:
         stop = self.data.find(b"\n", start)
         raw = self.data[start : len(self.data) if stop < 0 else stop]
-        text = printable(raw[: _LONGEST_LINE * 4].decode("utf-8", "replace")).rstrip()
+        text = strip_controls(raw[: _LONGEST_LINE * 4].decode("utf-8", "replace")).rstrip()
         if len(text) > _LONGEST_LINE:
             text = text[:_LONGEST_LINE] + " ..."
         spoken = split_prefix(text)

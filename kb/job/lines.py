@@ -16,7 +16,7 @@ from kb.evidence.markers import MARKERS, Grade, grade_line
 from kb.evidence.select import Marks
 from kb.evidence.stacks import read_stack
 from kb.log import Block
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
 
 _LONGEST = 4_000
 _LINES_READ = 40_000
@@ -164,7 +164,7 @@ def _by_line(data: bytes, marks: Marks) -> dict[int, set[int] | None]:
 def _text(data: bytes, start: int) -> str:
     stop = data.find(b"\n", start, start + _LONGEST)
     raw = data[start : start + _LONGEST if stop < 0 else stop]
-    return printable(raw.decode("utf-8", "replace")).rstrip()
+    return strip_controls(raw.decode("utf-8", "replace")).rstrip()
 
 
 def _starts(block: Block) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Reading logs: any bytes become blocks of clean lines, in bounded memory."""
+"""ScannedLog logs: any bytes become blocks of clean lines, in bounded memory."""
 
 from kb.log.reader import Block, Log, Source
 

@@ -29,11 +29,11 @@ def clean_block(block: bytes) -> bytes:
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
     if b"\r" in block:
-        block = b"\n".join(map(redrawn, block.split(b"\n")))
+        block = b"\n".join(map(collapse_progress, block.split(b"\n")))
     return block
 
 
-def redrawn(line: bytes) -> bytes:
+def collapse_progress(line: bytes) -> bytes:
     """A line as it is left: what a carriage return overwrites goes only if it is a progress bar."""
     if b"\r" not in line:
         return line
@@ -45,17 +45,17 @@ def _message(text: bytes) -> bytes:
     return b"" if not text.strip() or _PROGRESS.search(text) else text + b" "
 
 
-def printable(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Replace tabs by spaces and drop control, bidirectional and invisible characters."""
     return _UNPRINTABLE.sub("", text.expandtabs(4))
 
 
-def escaped(encoded: str) -> str:
+def escape_controls(encoded: str) -> str:
     """The same JSON with escapes for what `printable` drops: other tools get every character, and
     a terminal obeys none."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
 
 
-def written(path: str) -> str:
+def decode_path(path: str) -> str:
     """The name of a file as text: what is not UTF-8 in it is replaced."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -19,7 +19,7 @@ import numpy as np
 import zstandard
 
 from kb.errors import LogError
-from kb.log.clean import clean_block, printable, written
+from kb.log.clean import clean_block, decode_path, strip_controls
 
 BLOCK_BYTES = 1 << 20
 """Lines are handed on in blocks of about this size; a longer line comes in pieces."""
@@ -83,7 +83,7 @@ class Source:
         one_of_many: bool = False,
         path: Path | None = None,
     ) -> None:
-        self.name = name if name is None else printable(written(name))
+        self.name = name if name is None else strip_controls(decode_path(name))
         self.path = path
         self.binary = False
         self.notice: str | None = None

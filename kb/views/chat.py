@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from kb.confidence import percent
 from kb.conversation import Conversation, Speaker
 from kb.diagnosis import Match, Question
+from kb.verdict import percent
 from kb.views.prose import bar, command_line, indented, prose
 
 _SHOWN = 5

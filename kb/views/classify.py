@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kb.classify import Cluster, Result, Row, Summary
-from kb.diagnosis import Verdict
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
+from kb.verdict import Verdict
 from kb.views.prose import heading
 
 _FILE_WIDTH = 100
@@ -31,7 +31,7 @@ def to_text(summary: Summary) -> bytes:
     console = Console(file=io.StringIO(), width=_FILE_WIDTH, color_system=None, highlight=False)
     with console.capture() as capture:
         console.print(render(summary))
-    lines = printable(capture.get()).split("\n")
+    lines = strip_controls(capture.get()).split("\n")
     return ("\n".join(line.rstrip() for line in lines)).encode()
 
 
@@ -41,7 +41,7 @@ def to_csv(summary: Summary) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Row.__struct_fields__)
     writer.writerows(map(_cells, summary.results))
-    return printable(text.getvalue()).encode()
+    return strip_controls(text.getvalue()).encode()
 
 
 def _cells(result: Result) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kb.contribute.diff import Comparison, Move, Rank
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
 
 _LONGEST = 90
 
@@ -13,7 +13,7 @@ _LONGEST = 90
 def diff_lines(comparison: Comparison) -> Iterator[str]:
     """The moves, worse ones first, and a summary."""
     for move in comparison.moves:
-        yield from map(printable, _move(move))
+        yield from map(strip_controls, _move(move))
         yield ""
     yield from _summary(comparison)
 

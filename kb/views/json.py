@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
-from kb.diagnosis import Diagnosis, Match, Note
-from kb.found import Why
+from kb.diagnosis import Diagnosis, Match, Note, Why
 from kb.incident import Step
 from kb.job import Job
-from kb.log.clean import escaped
+from kb.log.clean import escape_controls
 
 SCHEMA = 1
 """Grows when a key is removed or changes its meaning."""
@@ -24,7 +23,7 @@ def to_json(diagnosis: Diagnosis) -> str:
 
 def indented(value: object) -> str:
     """Return what msgspec can encode as JSON for people and terminals."""
-    return escaped(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
+    return escape_controls(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
 
 
 def to_object(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
 from kb.problem import Problem
 from kb.views.json import indented
 
@@ -14,7 +14,9 @@ _PROPERTY_ESCAPES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
 def as_text(problems: Sequence[Problem], _files: int) -> str:
     """In the manner of a compiler."""
-    found = (printable(line) for problem in problems for line in [*str(problem).split("\n"), ""])
+    found = (
+        strip_controls(line) for problem in problems for line in [*str(problem).split("\n"), ""]
+    )
     return "".join(f"{line}\n" for line in found)
 
 
@@ -50,4 +52,4 @@ def _command(problem: Problem) -> str:
 
 def _escaped(text: str, is_property: bool = False) -> str:
     escapes = _PROPERTY_ESCAPES if is_property else _ESCAPES
-    return "".join(escapes.get(letter, letter) for letter in printable(text))
+    return "".join(escapes.get(letter, letter) for letter in strip_controls(text))

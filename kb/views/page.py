@@ -20,10 +20,10 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from kb.classify import Result, Summary
 from kb.classify.timeline import Slot, find_timeline
-from kb.diagnosis import Verdict
 from kb.incident import Incident
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
 from kb.markdown import render as to_markdown
+from kb.verdict import Verdict
 
 _MOST_UNITS = 2_000
 _MOST_CLUSTERS = 200
@@ -54,7 +54,7 @@ def to_html(summary: Summary, records: Mapping[str, Incident]) -> bytes:
         **_units(summary),
         records=[_record(records[name]) for name in sorted(records)],
     )
-    return printable(page).encode()
+    return strip_controls(page).encode()
 
 
 def _hash(script: str) -> str:

@@ -12,11 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kb.confidence import percent
-from kb.diagnosis import Diagnosis, Match, Note, Verdict
-from kb.found import Why
+from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why
 from kb.incident import Kind
-from kb.nearest import Near
+from kb.verdict import Verdict, percent
 from kb.views.job import render_job
 from kb.views.prose import bar, heading, indented, link, prose, steps
 
@@ -112,7 +110,7 @@ def _quote(why: Why) -> RenderableType:
     )
 
 
-def _near(near: Near) -> RenderableType:
+def _near(near: NearMiss) -> RenderableType:
     named = Text.assemble((near.incident.id, "cyan"), "\n", near.incident.title)
     return indented(Text.assemble(named, "\n", (near.why_not, "dim")))
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from kb.contribute.draft import draft_record, save
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.files import free_name
 from kb.incident import Incident
-from kb.knowledge import Knowledge
 from kb.log import Log
 from kb.markdown import read
 from tests.conftest import Run, environment
@@ -43,7 +43,7 @@ def finish(path: Path) -> None:
     path.write_text(re.sub(r"TODO: ([^'\n]*)", r"the word on \1", text))
 
 
-def drafted(log: Path, knowledge: Knowledge) -> Incident:
+def drafted(log: Path, knowledge: KnowledgeBase) -> Incident:
     return draft_record(diagnose(Log.from_paths([log]), knowledge), knowledge)
 
 
@@ -113,7 +113,7 @@ def test_nothing_is_overwritten(kb: Run, tmp_path: Path) -> None:
     assert b"exists" in run.stderr
 
 
-def test_file_of_the_next_free_name_has_its_id(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_file_of_the_next_free_name_has_its_id(knowledge: KnowledgeBase, tmp_path: Path) -> None:
     record = drafted(JOB, knowledge)
     path = tmp_path / f"{record.id}.md"
     first, second = (save(record, free_name(path)) for _time in range(2))
@@ -121,12 +121,12 @@ def test_file_of_the_next_free_name_has_its_id(knowledge: Knowledge, tmp_path: P
     assert [read(file).id for file in (first, second)] == [first.stem, second.stem]
 
 
-def test_draft_of_a_known_incident_steals_nothing(knowledge: Knowledge) -> None:
+def test_draft_of_a_known_incident_steals_nothing(knowledge: KnowledgeBase) -> None:
     record = drafted(Path("benchmarks/samples/nccl-shm.log"), knowledge)
     assert record.header.signatures == ()
 
 
-def test_signatures_are_literal_and_silent_on_healthy_jobs(knowledge: Knowledge) -> None:
+def test_signatures_are_literal_and_silent_on_healthy_jobs(knowledge: KnowledgeBase) -> None:
     jobs = [file.parent for file in sorted(Path("benchmarks/jobs").glob("*/truth.json"))]
     failed = {job: json.loads((job / "truth.json").read_text())["failed"] for job in jobs}
     calm = "".join(

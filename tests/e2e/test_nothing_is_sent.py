@@ -108,10 +108,10 @@ def test_a_process_that_lives_on_stays_silent(watched: Small, tmp_path: Path) ->
     code = (
         "import time\n"
         "from kb.diagnosis import diagnose\n"
-        "from kb.knowledge import Knowledge\n"
+        "from kb.corpus.base import KnowledgeBase\n"
         "from kb.log import Log\n"
         "from kb.settings import Settings\n"
-        "with Knowledge.open(Settings()) as knowledge:\n"
+        "with KnowledgeBase.open(Settings()) as knowledge:\n"
         "    diagnose(Log.from_text('NCCL hangs'), knowledge)\n"
         "    time.sleep(8)\n"
     )

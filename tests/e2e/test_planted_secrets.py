@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
-from kb.handoff import HandOff, Said, to_json, to_markdown
-from kb.history import History, Search
-from kb.knowledge import Knowledge
 from kb.log import Log
+from kb.service.history import History, Search
 from kb.settings import Settings
+from kb.views.handoff import HandOff, Said, to_json, to_markdown
 from tests.e2e.conftest import Small
 
 SECRETS = {
@@ -64,7 +64,7 @@ def test_a_draft(small_installation: Small, logs: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_handed_on_and_kept(
-    knowledge: Knowledge, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    knowledge: KnowledgeBase, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KB_STATE", str(tmp_path / "state"))
     for text in (LOG, XID):

@@ -9,7 +9,7 @@ import pytest
 
 from index.encoder import GRAPH, MODEL_DIR, PROVENANCE, OnnxEncoder, load_encoder, model_name
 from index.errors import EncoderError
-from index.remembered import RememberingEncoder, text_hash
+from index.vector_cache import CachingEncoder, text_hash
 
 TEXTS = [
     "NCCL watchdog timeout on rank 3 while waiting for an allreduce",
@@ -116,10 +116,10 @@ def test_what_was_encoded_before_is_looked_up_and_the_same(encoder):
     texts = ["NCCL timeout", "no space left", "NCCL timeout"]
     expected = encoder.encode(texts)
     stored = {text_hash(texts[0]): expected[0].tobytes()}
-    remembering = RememberingEncoder(
+    remembering = CachingEncoder(
         lambda: encoder, encoder.name, lambda keys: {k: stored[k] for k in keys if k in stored}
     )
     np.testing.assert_allclose(remembering.encode(texts), expected, atol=1e-6)
-    without = RememberingEncoder(lambda: pytest.fail("loaded"), "", lambda _keys: {})
+    without = CachingEncoder(lambda: pytest.fail("loaded"), "", lambda _keys: {})
     without.vectors |= remembering.vectors
     np.testing.assert_array_equal(without.encode(texts), remembering.encode(texts))

@@ -42,7 +42,7 @@ def fill(store: Store, documents: list[Document], fingerprint: str = "f") -> int
 def ids_found(store: Store, text: str, encoder: Encoder = ENCODER) -> list[str]:
     with store.open() as snapshot:
         found = snapshot.search(Query(lines=(text,), passages=(text,)), encoder)
-        return [c.id for c in sorted(found, key=lambda c: -(c.coverage + c.meaning))]
+        return [c.id for c in sorted(found, key=lambda c: -(c.coverage + c.cosine))]
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -87,10 +87,12 @@ def test_pattern_of_two_documents_is_half_as_telling(tmp_path: Path) -> None:
     store = Store(tmp_path)
     fill(store, DOCUMENTS)
     with store.open() as snapshot:
-        seen = frozenset(n for n, _ in snapshot.scanner().scan(b"/dev/shm/ fallen off the bus"))
+        scanner = snapshot.scanner()
+        hits = scanner.scan(b"/dev/shm/ fallen off the bus")
+        seen = frozenset(scanner.patterns[number] for number, _end in hits)
         found = {c.id: c for c in snapshot.search(Query((), (), patterns=seen), ENCODER)}
-    assert found["shm"].rarity == (0.5,)
-    assert found["xid"].rarity == (1.0, 0.5)
+    assert list(found["shm"].pattern_shares.values()) == [0.5]
+    assert sorted(found["xid"].pattern_shares.values()) == [0.5, 1.0]
 
 
 def test_reader_sees_its_generation_while_a_newer_one_is_built(tmp_path: Path) -> None:

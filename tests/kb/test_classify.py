@@ -11,9 +11,9 @@ import pytest
 
 from kb.classify import Journal, Place, Result, Summary, Unreadable, encode, summarize
 from kb.classify.timeline import find_timeline
-from kb.diagnosis import Verdict
+from kb.corpus.directories import IncidentDirectories
 from kb.errors import OutputError
-from kb.library import Library
+from kb.verdict import Verdict
 from kb.views.page import to_html
 
 HOSTILE = '</q><script>alert(1)</script>{{ 7 * 7 }}<img src=x onerror=alert(1)> it\'s "odd"'
@@ -37,7 +37,7 @@ def jams(count: int) -> list[Result]:
 
 
 def page_of(summary: Summary) -> str:
-    file = Library().find(XID)
+    file = IncidentDirectories().find(XID)
     assert file is not None
     return to_html(summary, {XID: file.read()}).decode()
 

@@ -5,19 +5,38 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kb.confidence import ANSWER_AT, SHOW_AT, Signs, confidences, load_model
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
-from kb.knowledge import Knowledge
+from kb.diagnosis.confidence import confidences
+from kb.diagnosis.features import Features, load_model
 from kb.log import Log
+from kb.verdict import ANSWER_AT, SHOW_AT
 
-SOME = Signs(strong=0.5, weak=1.0, coverage=0.4, mass=8, line=2, meaning=0.5, systems=1.0)
-FIELDS = ("strong", "weak", "coverage", "mass", "line", "meaning", "systems", "codes")
+SOME = Features(
+    strong_signatures=0.5,
+    weak_signatures=1.0,
+    coverage=0.4,
+    shared_idf=8,
+    best_line_idf=2,
+    cosine=0.5,
+    shared_systems=1.0,
+)
+FIELDS = (
+    "strong_signatures",
+    "weak_signatures",
+    "coverage",
+    "shared_idf",
+    "best_line_idf",
+    "cosine",
+    "shared_systems",
+    "shared_code",
+)
 
 
 @pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("base", [Signs(weak=0.1), SOME])
-def test_more_of_any_sign_never_lowers_it(field: str, base: Signs) -> None:
-    base = replace(base, coverage=base.coverage or 0.2, mass=base.mass or 1.0)
+@pytest.mark.parametrize("base", [Features(weak_signatures=0.1), SOME])
+def test_more_of_any_sign_never_lowers_it(field: str, base: Features) -> None:
+    base = replace(base, coverage=base.coverage or 0.2, shared_idf=base.shared_idf or 1.0)
     steps = [getattr(base, field) + n / 10 for n in range(30)]
     sure = [confidences([replace(base, **{field: value})])[0] for value in steps]
     assert sure == sorted(sure)
@@ -25,15 +44,20 @@ def test_more_of_any_sign_never_lowers_it(field: str, base: Signs) -> None:
 
 
 def test_a_conflicting_code_lowers_it() -> None:
-    assert confidences([replace(SOME, conflict=1.0)]) < confidences([SOME])
+    assert confidences([replace(SOME, other_code=1.0)]) < confidences([SOME])
 
 
 def test_nothing_that_speaks_is_exactly_nothing() -> None:
-    assert confidences([Signs(), Signs(meaning=0.25, coverage=0.1, mass=3, line=1)]) == [0.0, 0.0]
+    assert confidences(
+        [Features(), Features(cosine=0.25, coverage=0.1, shared_idf=3, best_line_idf=1)]
+    ) == [
+        0.0,
+        0.0,
+    ]
 
 
 def test_one_strong_signature_of_one_record_is_a_match() -> None:
-    signs = Signs(strong=1.0, coverage=0.5, mass=4, line=4)
+    signs = Features(strong_signatures=1.0, coverage=0.5, shared_idf=4, best_line_idf=4)
     assert confidences([signs])[0] >= ANSWER_AT
 
 
@@ -45,16 +69,30 @@ def test_of_two_that_fit_equally_well_none_is_answered() -> None:
 
 
 def test_all_together_stay_below_certainty() -> None:
-    perfect = Signs(strong=9, weak=9, coverage=1, mass=99, line=99, meaning=1, systems=9)
+    perfect = Features(
+        strong_signatures=9,
+        weak_signatures=9,
+        coverage=1,
+        shared_idf=99,
+        best_line_idf=99,
+        cosine=1,
+        shared_systems=9,
+    )
     assert confidences([perfect])[0] < 1
     assert sum(confidences([perfect] * 5)) <= 1
 
 
 def test_weights_have_the_right_sign() -> None:
-    model = load_model()
-    assert all(getattr(model, field) >= 0 for field in FIELDS)
-    assert model.conflict <= 0
+    weights = {row.name: row.weight for row in load_model().feature}
+    assert all(weights[field] >= 0 for field in FIELDS)
+    assert weights["other_code"] <= 0
     assert 0 < SHOW_AT < ANSWER_AT < 1
+
+
+def test_a_table_without_a_row_for_each_feature_is_refused() -> None:
+    model = load_model()
+    with pytest.raises(ValueError, match="are not the features"):
+        replace(model, feature=model.feature[1:])
 
 
 @pytest.mark.parametrize(
@@ -67,11 +105,13 @@ def test_weights_have_the_right_sign() -> None:
         "x",
     ],
 )
-def test_foreign_text_is_next_to_nothing(knowledge: Knowledge, text: str) -> None:
+def test_foreign_text_is_next_to_nothing(knowledge: KnowledgeBase, text: str) -> None:
     assert diagnose(Log.from_text(text), knowledge).matches == ()
 
 
-def test_more_of_the_same_evidence_does_not_lower_the_right_answer(knowledge: Knowledge) -> None:
+def test_more_of_the_same_evidence_does_not_lower_the_right_answer(
+    knowledge: KnowledgeBase,
+) -> None:
     line = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Q1 (size 9637888)"
     weaker = "shared memory segment could not be created by nccl in the container"
 

@@ -8,11 +8,12 @@ import msgspec
 import pytest
 
 from kb.conversation import Conversation, Speaker, begin, reply
-from kb.diagnosis import DONT_KNOW, Verdict, diagnose
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import DONT_KNOW, diagnose
 from kb.incident import Topology
-from kb.inquiry import Topic
-from kb.knowledge import Knowledge
 from kb.log import Log
+from kb.questions import Topic
+from kb.verdict import Verdict
 
 WATCHDOG = (
     "[rank1]:[E ProcessGroupNCCL.cpp:563] [Rank 1] Watchdog caught collective operation timeout:"
@@ -24,7 +25,7 @@ HEALTHY = "".join(f"INFO step {n} loss {3 - n / 200:.3f}\n" for n in range(100))
 FOLLOW_ON = "RuntimeError: NCCL communicator was aborted on rank 3."
 
 
-def opened(log: str, knowledge: Knowledge) -> Conversation:
+def opened(log: str, knowledge: KnowledgeBase) -> Conversation:
     return begin(diagnose(Log.from_text(log), knowledge))
 
 
@@ -33,7 +34,7 @@ def said(conversation: Conversation) -> str:
     return conversation.turns[-1].text
 
 
-def talk(conversation: Conversation, knowledge: Knowledge, *texts: str) -> Conversation:
+def talk(conversation: Conversation, knowledge: KnowledgeBase, *texts: str) -> Conversation:
     for text in texts:
         conversation = reply(conversation, text, knowledge)
     return conversation
@@ -43,7 +44,9 @@ def share(conversation: Conversation, identifier: str) -> float:
     return conversation.belief.shares[identifier]
 
 
-def test_first_turn_says_what_is_seen_where_and_the_likeliest_cause(knowledge: Knowledge) -> None:
+def test_first_turn_says_what_is_seen_where_and_the_likeliest_cause(
+    knowledge: KnowledgeBase,
+) -> None:
     conversation = opened(f"starting\n{SHM}", knowledge)
     (turn,) = conversation.turns
     assert "line 2" in turn.text
@@ -53,7 +56,7 @@ def test_first_turn_says_what_is_seen_where_and_the_likeliest_cause(knowledge: K
     assert conversation.matches[0].incident.title in turn.text
 
 
-def test_first_turn_of_a_job_names_who_failed_first(knowledge: Knowledge) -> None:
+def test_first_turn_of_a_job_names_who_failed_first(knowledge: KnowledgeBase) -> None:
     log = Log.from_paths([Path("benchmarks/samples/nccl-shm.log")])
     conversation = begin(diagnose(log, knowledge))
     (turn,) = conversation.turns
@@ -74,7 +77,7 @@ def test_first_turn_of_a_job_names_who_failed_first(knowledge: Knowledge) -> Non
     ids=["empty", "unknown", "healthy", "follow-on"],
 )
 def test_first_turn_where_no_incident_is_shown_says_what_would_help(
-    knowledge: Knowledge, log: str, verdict: Verdict, part: str
+    knowledge: KnowledgeBase, log: str, verdict: Verdict, part: str
 ) -> None:
     conversation = opened(log, knowledge)
     assert conversation.verdict is verdict
@@ -82,7 +85,7 @@ def test_first_turn_where_no_incident_is_shown_says_what_would_help(
     assert (conversation.matches, conversation.question) == ((), None)
 
 
-def test_conversation_begins_with_the_order_of_the_diagnosis(knowledge: Knowledge) -> None:
+def test_conversation_begins_with_the_order_of_the_diagnosis(knowledge: KnowledgeBase) -> None:
     diagnosis = diagnose(Log.from_text(WATCHDOG), knowledge, top=50)
     conversation = begin(diagnosis)
     assert conversation.matches == diagnosis.matches
@@ -90,7 +93,7 @@ def test_conversation_begins_with_the_order_of_the_diagnosis(knowledge: Knowledg
     assert conversation.verdict is diagnosis.verdict
 
 
-def test_reply_is_a_pure_function_and_its_value_can_be_stored(knowledge: Knowledge) -> None:
+def test_reply_is_a_pure_function_and_its_value_can_be_stored(knowledge: KnowledgeBase) -> None:
     start = opened(WATCHDOG, knowledge)
     before = msgspec.json.encode(start)
     texts = ("1", "only with 2 nodes", "I already raised the timeout", "why not 2", "asdf")
@@ -101,7 +104,9 @@ def test_reply_is_a_pure_function_and_its_value_can_be_stored(knowledge: Knowled
 
 
 @pytest.mark.parametrize("text", ["1", "one rank raised; only with 2 nodes", "no Xid", SHM])
-def test_undo_gives_the_earlier_order_and_question_back(knowledge: Knowledge, text: str) -> None:
+def test_undo_gives_the_earlier_order_and_question_back(
+    knowledge: KnowledgeBase, text: str
+) -> None:
     start = opened(WATCHDOG, knowledge)
     undone = talk(start, knowledge, text, "undo")
     assert undone.matches == start.matches
@@ -111,7 +116,7 @@ def test_undo_gives_the_earlier_order_and_question_back(knowledge: Knowledge, te
     assert "nothing to take back" in said(talk(undone, knowledge, "撤销"))
 
 
-def until_observation(conversation: Conversation, knowledge: Knowledge) -> Conversation:
+def until_observation(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:
     """Answer "don't know" until a record's own observation is asked."""
     while conversation.inquiry and conversation.inquiry.topic is not Topic.OBSERVATION:
         conversation = reply(conversation, DONT_KNOW, knowledge)
@@ -119,7 +124,7 @@ def until_observation(conversation: Conversation, knowledge: Knowledge) -> Conve
     return conversation
 
 
-def test_yes_speaks_for_the_record_that_asks_and_no_against_it(knowledge: Knowledge) -> None:
+def test_yes_speaks_for_the_record_that_asks_and_no_against_it(knowledge: KnowledgeBase) -> None:
     asking = until_observation(opened(WATCHDOG, knowledge), knowledge)
     assert asking.inquiry
     owner = asking.inquiry.records[0]
@@ -130,14 +135,14 @@ def test_yes_speaks_for_the_record_that_asks_and_no_against_it(knowledge: Knowle
 
 
 @pytest.mark.parametrize("text", ["yes", "1", "Y", "是的", "yes.", "对"])
-def test_an_answer_can_be_put_in_many_ways(knowledge: Knowledge, text: str) -> None:
+def test_an_answer_can_be_put_in_many_ways(knowledge: KnowledgeBase, text: str) -> None:
     asking = until_observation(opened(WATCHDOG, knowledge), knowledge)
     assert talk(asking, knowledge, text).matches == talk(asking, knowledge, "yes").matches
 
 
 @pytest.mark.parametrize("text", ["don't know", "3", "不知道", "no idea", "skip"])
 def test_not_knowing_changes_no_confidence_and_is_not_asked_again(
-    knowledge: Knowledge, text: str
+    knowledge: KnowledgeBase, text: str
 ) -> None:
     asking = until_observation(opened(WATCHDOG, knowledge), knowledge)
     after = talk(asking, knowledge, text)
@@ -146,7 +151,7 @@ def test_not_knowing_changes_no_confidence_and_is_not_asked_again(
 
 
 def test_questions_are_short_to_answer_never_repeated_and_come_to_an_end(
-    knowledge: Knowledge,
+    knowledge: KnowledgeBase,
 ) -> None:
     conversation = opened(WATCHDOG, knowledge)
     asked = []
@@ -160,7 +165,7 @@ def test_questions_are_short_to_answer_never_repeated_and_come_to_an_end(
     assert len(asked) == len(set(asked)) < 100
 
 
-def test_confidences_stay_honest(knowledge: Knowledge) -> None:
+def test_confidences_stay_honest(knowledge: KnowledgeBase) -> None:
     conversation = opened(WATCHDOG, knowledge)
     for _ in range(12):
         if conversation.question is None:
@@ -172,7 +177,7 @@ def test_confidences_stay_honest(knowledge: Knowledge) -> None:
         assert max(shown) <= 0.98
 
 
-def test_an_answer_with_more_behind_it_is_heard_whole(knowledge: Knowledge) -> None:
+def test_an_answer_with_more_behind_it_is_heard_whole(knowledge: KnowledgeBase) -> None:
     asking = until_observation(opened(WATCHDOG, knowledge), knowledge)
     after = talk(asking, knowledge, "no, it runs on two nodes")
     assert after.known.several_nodes is True
@@ -191,7 +196,7 @@ def test_an_answer_with_more_behind_it_is_heard_whole(knowledge: Knowledge) -> N
     ],
 )
 def test_number_of_nodes_speaks_for_records_of_that_topology(
-    knowledge: Knowledge, text: str, gains: Topology, loses: Topology
+    knowledge: KnowledgeBase, text: str, gains: Topology, loses: Topology
 ) -> None:
     start = opened("NCCL hangs at the first all_reduce, GPUs at 100 %", knowledge)
     kinds = {i.header.environment.topology: i.id for i in start.incidents.values()}
@@ -201,7 +206,7 @@ def test_number_of_nodes_speaks_for_records_of_that_topology(
     assert "nodes" not in (after.inquiry.key if after.inquiry else "")
 
 
-def test_a_version_with_the_fix_speaks_against_the_record(knowledge: Knowledge) -> None:
+def test_a_version_with_the_fix_speaks_against_the_record(knowledge: KnowledgeBase) -> None:
     log = "RuntimeError: fifo leak: waitWorkFifoAvailable spins, CUDA graphs, NCCL stalls"
     record = "nccl-fifo-leak-cuda-graph-stall"
     start = opened(log, knowledge)
@@ -213,7 +218,7 @@ def test_a_version_with_the_fix_speaks_against_the_record(knowledge: Knowledge) 
 
 
 def test_what_happens_with_another_backend_is_not_special_to_the_first(
-    knowledge: Knowledge,
+    knowledge: KnowledgeBase,
 ) -> None:
     start = opened("NCCL hangs at the first all_reduce, GPUs at 100 %", knowledge)
     after = talk(start, knowledge, "it also happens with gloo")
@@ -223,7 +228,9 @@ def test_what_happens_with_another_backend_is_not_special_to_the_first(
 
 
 @pytest.mark.parametrize("text", ["I already set --shm-size=16g", "step 2 done"])
-def test_a_step_that_was_taken_is_marked_and_did_not_cure(knowledge: Knowledge, text: str) -> None:
+def test_a_step_that_was_taken_is_marked_and_did_not_cure(
+    knowledge: KnowledgeBase, text: str
+) -> None:
     start = opened(SHM, knowledge)
     first = start.matches[0].incident
     after = talk(start, knowledge, text)
@@ -234,7 +241,7 @@ def test_a_step_that_was_taken_is_marked_and_did_not_cure(knowledge: Knowledge, 
     assert "1. (done)" not in fix
 
 
-def test_next_is_the_first_step_that_was_not_taken(knowledge: Knowledge) -> None:
+def test_next_is_the_first_step_that_was_not_taken(knowledge: KnowledgeBase) -> None:
     start = opened(SHM, knowledge)
     first = start.matches[0].incident
     assert "Step 1 of the fix" in said(talk(start, knowledge, "what should I check next?"))
@@ -247,7 +254,7 @@ def test_next_is_the_first_step_that_was_not_taken(knowledge: Knowledge) -> None
     "text", ["not in docker", "there is no container", "没有用容器", "我们也没有用容器"]
 )
 def test_what_is_absent_speaks_against_the_records_that_need_it(
-    knowledge: Knowledge, text: str
+    knowledge: KnowledgeBase, text: str
 ) -> None:
     start = opened(SHM, knowledge)
     after = talk(start, knowledge, text)
@@ -256,13 +263,13 @@ def test_what_is_absent_speaks_against_the_records_that_need_it(
     )
 
 
-def test_what_is_absent_is_never_searched_as_if_it_were_there(knowledge: Knowledge) -> None:
+def test_what_is_absent_is_never_searched_as_if_it_were_there(knowledge: KnowledgeBase) -> None:
     after = talk(opened(WATCHDOG, knowledge), knowledge, "no Xid in dmesg")
     assert not [i for i in after.pool if i.startswith("xid")]
     assert "changes nothing" in said(after)
 
 
-def test_further_lines_are_searched_with_the_log(knowledge: Knowledge) -> None:
+def test_further_lines_are_searched_with_the_log(knowledge: KnowledgeBase) -> None:
     start = opened("the job does not start", knowledge)
     after = talk(start, knowledge, SHM)
     assert after.matches[0].incident.id == "nccl-shm-too-small-container"
@@ -270,7 +277,7 @@ def test_further_lines_are_searched_with_the_log(knowledge: Knowledge) -> None:
     assert "`segment`" in said(after)
 
 
-def test_a_sentence_moves_the_record_that_has_words_for_it(knowledge: Knowledge) -> None:
+def test_a_sentence_moves_the_record_that_has_words_for_it(knowledge: KnowledgeBase) -> None:
     start = opened(WATCHDOG, knowledge)
     record = "pytorch-watchdog-timeout-rank0-dataset-preprocessing"
     for text in ("rank 0 is still tokenizing the dataset", "rank 0 还在做数据集 tokenize"):
@@ -281,7 +288,7 @@ def test_a_sentence_moves_the_record_that_has_words_for_it(knowledge: Knowledge)
 
 @pytest.mark.parametrize("text", ["asdf qwer", "thanks", "今天天气很好"])
 def test_what_is_not_understood_is_said_and_changes_nothing(
-    knowledge: Knowledge, text: str
+    knowledge: KnowledgeBase, text: str
 ) -> None:
     start = opened(WATCHDOG, knowledge)
     after = talk(start, knowledge, text)
@@ -300,7 +307,9 @@ def test_what_is_not_understood_is_said_and_changes_nothing(
         "怎么不是 {id}？",
     ],
 )
-def test_why_not_names_what_is_missing_and_what_would_tell(knowledge: Knowledge, text: str) -> None:
+def test_why_not_names_what_is_missing_and_what_would_tell(
+    knowledge: KnowledgeBase, text: str
+) -> None:
     start = opened(WATCHDOG, knowledge)
     second = start.matches[1].incident
     after = talk(start, knowledge, text.format(id=second.id, title=second.title[:60]))
@@ -311,7 +320,7 @@ def test_why_not_names_what_is_missing_and_what_would_tell(knowledge: Knowledge,
 
 
 def test_why_not_knows_what_was_told_and_records_that_are_no_candidates(
-    knowledge: Knowledge,
+    knowledge: KnowledgeBase,
 ) -> None:
     start = opened(SHM, knowledge)
     told = talk(start, knowledge, "not in docker", "why not nccl-shm-too-small-container")
@@ -321,7 +330,7 @@ def test_why_not_knows_what_was_told_and_records_that_are_no_candidates(
     assert "I know no record" in said(talk(start, knowledge, "why not the flux capacitor"))
 
 
-def test_what_was_told_is_listed(knowledge: Knowledge) -> None:
+def test_what_was_told_is_listed(knowledge: KnowledgeBase) -> None:
     start = opened(WATCHDOG, knowledge)
     assert "Nothing yet" in said(talk(start, knowledge, "what did I tell you?"))
     after = talk(start, knowledge, "1", "only with 2 nodes", "我都说过什么")
@@ -330,7 +339,7 @@ def test_what_was_told_is_listed(knowledge: Knowledge) -> None:
 
 
 @pytest.mark.parametrize("text", ["show the fix again", "fix", "how do I fix it?", "怎么解决"])
-def test_the_fix_is_the_records_with_its_commands(knowledge: Knowledge, text: str) -> None:
+def test_the_fix_is_the_records_with_its_commands(knowledge: KnowledgeBase, text: str) -> None:
     start = opened(SHM, knowledge)
     turn = talk(start, knowledge, text).turns[-1]
     fix = start.matches[0].incident.body.fix
@@ -338,7 +347,7 @@ def test_the_fix_is_the_records_with_its_commands(knowledge: Knowledge, text: st
     assert turn.records == (start.matches[0].incident.id,)
 
 
-def test_every_citation_can_be_found_again(knowledge: Knowledge) -> None:
+def test_every_citation_can_be_found_again(knowledge: KnowledgeBase) -> None:
     log = f"first line\n{WATCHDOG}\nlast line"
     texts = ("2", "why", "why not 2", "no, two nodes", "I already raised the timeout", "next")
     conversation = talk(opened(log, knowledge), knowledge, *texts)
@@ -348,7 +357,7 @@ def test_every_citation_can_be_found_again(knowledge: Knowledge) -> None:
         assert all(1 <= number <= 3 for _file, number in turn.lines)
 
 
-def test_an_answer_without_a_question_is_told_so(knowledge: Knowledge) -> None:
+def test_an_answer_without_a_question_is_told_so(knowledge: KnowledgeBase) -> None:
     start = opened("", knowledge)
     for text in ("yes", "3", "不知道"):
         assert "no open question" in said(talk(start, knowledge, text))
@@ -357,7 +366,7 @@ def test_an_answer_without_a_question_is_told_so(knowledge: Knowledge) -> None:
 
 
 @pytest.mark.parametrize("text", ["why", "why?", "why is it first", "为什么", "why 1"])
-def test_why_shows_what_speaks_for_the_first(knowledge: Knowledge, text: str) -> None:
+def test_why_shows_what_speaks_for_the_first(knowledge: KnowledgeBase, text: str) -> None:
     start = opened(SHM, knowledge)
     after = talk(start, knowledge, text)
     assert "is at position 1" in said(after)
@@ -368,20 +377,20 @@ def test_why_shows_what_speaks_for_the_first(knowledge: Knowledge, text: str) ->
 @pytest.mark.parametrize(
     "text", ["Address already in use", "it already waits for two hours", "已经卡了两个小时"]
 )
-def test_already_alone_is_no_step_that_was_taken(knowledge: Knowledge, text: str) -> None:
+def test_already_alone_is_no_step_that_was_taken(knowledge: KnowledgeBase, text: str) -> None:
     after = talk(opened(WATCHDOG, knowledge), knowledge, text)
     assert not after.done
     assert "step" not in said(after)
 
 
-def test_hostile_words_stay_words(knowledge: Knowledge) -> None:
+def test_hostile_words_stay_words(knowledge: KnowledgeBase) -> None:
     text = "\x1b]0;owned\x07 [bold]x[/bold] \u202e timeout" + "(" * 2000 + "a" * 5000
     conversation = talk(opened(f"\x1b[2J{SHM}", knowledge), knowledge, text, "why not \x1b[2J")
     assert not any("\x1b" in turn.text or "\u202e" in turn.text for turn in conversation.turns)
 
 
 def test_a_quiet_log_with_a_complaint_finds_what_the_complaint_is_about(
-    knowledge: Knowledge,
+    knowledge: KnowledgeBase,
 ) -> None:
     start = opened(HEALTHY, knowledge)
     after = talk(start, knowledge, f"then I saw: {SHM}")

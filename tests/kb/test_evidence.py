@@ -6,9 +6,9 @@ import pytest
 
 from index.documents import Pattern
 from index.signatures import Scanner
+from kb.diagnosis.retrieval import no_failure_is_seen
 from kb.evidence import Evidence, collect, fact_words, find_facts
 from kb.evidence.markers import MARKER_PATTERNS, Grade
-from kb.found import is_calm
 from kb.log import Log, Source
 
 MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
@@ -85,15 +85,15 @@ def test_needle_in_a_hundred_thousand_lines_is_first() -> None:
 def test_words_of_a_short_question_are_all_kept() -> None:
     evidence = evidence_of("why does my job hang?")
     assert [line.text for line in evidence.lines] == ["why does my job hang?"]
-    assert evidence.asked
-    assert not is_calm([], evidence)
+    assert evidence.human_written
+    assert not no_failure_is_seen([], evidence)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "   \n"])
 def test_nothing_is_nothing(text: str) -> None:
     evidence = evidence_of(text)
     assert evidence.lines == ()
-    assert not is_calm([], evidence)
+    assert not no_failure_is_seen([], evidence)
 
 
 HEALTHY = (
@@ -104,7 +104,7 @@ HEALTHY = (
 
 
 def test_healthy_log_is_healthy() -> None:
-    assert is_calm([], evidence_of("".join(HEALTHY.format(n=n) for n in range(50))))
+    assert no_failure_is_seen([], evidence_of("".join(HEALTHY.format(n=n) for n in range(50))))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_healthy_log_is_healthy() -> None:
 )
 def test_sign_of_failure_is_seen_in_a_healthy_log(line: str) -> None:
     calm = [HEALTHY.format(n=n) for n in range(200)]
-    assert not is_calm([], evidence_of("".join([*calm[:100], line + "\n", *calm[100:]])))
+    assert not no_failure_is_seen([], evidence_of("".join([*calm[:100], line + "\n", *calm[100:]])))
 
 
 def test_last_ordinary_lines_before_the_failure_are_kept() -> None:
@@ -135,7 +135,7 @@ def test_last_ordinary_lines_before_the_failure_are_kept() -> None:
 
 def test_signature_hit_names_its_line() -> None:
     evidence = evidence_of("one\ntwo needle\nthree\n", "needle", "absent")
-    assert [(hit.pattern, hit.line.number) for hit in evidence.hits] == [(0, 2)]
+    assert [(hit.pattern.text, hit.line.number) for hit in evidence.hits] == [("needle", 2)]
 
 
 def test_markup_and_escapes_are_shown_not_interpreted() -> None:

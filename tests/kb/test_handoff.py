@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
-from kb.confidence import percent
-from kb.diagnosis import Verdict, diagnose
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import diagnose
 from kb.errors import OutputError
 from kb.files import write_new
-from kb.handoff import HandOff, Said, to_json, to_markdown
-from kb.knowledge import Knowledge
 from kb.log import Log
+from kb.verdict import Verdict, percent
+from kb.views.handoff import HandOff, Said, to_json, to_markdown
 
 SAMPLE = Path("benchmarks/samples/nccl-shm.log")
 NOW = datetime(2026, 11, 21, 3, 10, tzinfo=UTC)
@@ -25,7 +25,7 @@ KEY_LINE = "q1W2e3R4" * 8
 
 
 @pytest.fixture
-def note(knowledge: Knowledge) -> HandOff:
+def note(knowledge: KnowledgeBase) -> HandOff:
     diagnosis = diagnose(Log.from_paths([SAMPLE]), knowledge)
     return HandOff.of(
         diagnosis,
@@ -66,7 +66,7 @@ def test_json_has_the_same(note: HandOff) -> None:
 
 
 def test_matches_that_a_conversation_changed_are_those_that_count(
-    knowledge: Knowledge,
+    knowledge: KnowledgeBase,
 ) -> None:
     diagnosis = diagnose(Log.from_paths([SAMPLE]), knowledge)
     turned = [msgspec.structs.replace(diagnosis.matches[-1], confidence=0.4)]
@@ -76,7 +76,7 @@ def test_matches_that_a_conversation_changed_are_those_that_count(
     assert HandOff.of(diagnosis, NOW, [], matches=[]).diagnosis.verdict is Verdict.UNKNOWN
 
 
-def test_job_begins_with_who_failed_first(knowledge: Knowledge) -> None:
+def test_job_begins_with_who_failed_first(knowledge: KnowledgeBase) -> None:
     diagnosis = diagnose(Log.from_paths([Path("benchmarks/jobs/vae-alloc")]), knowledge)
     assert diagnosis.job is not None
     first = diagnosis.job.culprits[0]
@@ -86,7 +86,7 @@ def test_job_begins_with_who_failed_first(knowledge: Knowledge) -> None:
     assert f"{first.file}:{first.line}" in page
 
 
-def test_unknown_log_still_makes_a_note(knowledge: Knowledge) -> None:
+def test_unknown_log_still_makes_a_note(knowledge: KnowledgeBase) -> None:
     diagnosis = diagnose(Log.from_text("FrobnicatorError: the quux is empty"), knowledge)
     page = to_markdown(HandOff.of(diagnosis, NOW, []))
     assert "Verdict: **unknown**" in page
@@ -94,7 +94,7 @@ def test_unknown_log_still_makes_a_note(knowledge: Knowledge) -> None:
 
 
 @pytest.mark.parametrize("write", [to_markdown, to_json])
-def test_no_secret_leaves(knowledge: Knowledge, write) -> None:
+def test_no_secret_leaves(knowledge: KnowledgeBase, write) -> None:
     log = "\n".join(
         [
             f"HF_TOKEN={TOKEN} NCCL_DEBUG=INFO python train.py",
@@ -113,7 +113,7 @@ def test_no_secret_leaves(knowledge: Knowledge, write) -> None:
     assert "<secret: " in written
 
 
-def test_hostile_lines_stay_in_their_blocks(knowledge: Knowledge) -> None:
+def test_hostile_lines_stay_in_their_blocks(knowledge: KnowledgeBase) -> None:
     log = "RuntimeError: ```\nERROR: `````` <script>alert(1)</script> \x1b[31m\n# ERROR heading\n"
     diagnosis = diagnose(Log.from_text(log), knowledge)
     note = HandOff.of(diagnosis, NOW, ["`a`\n# b.log"], conversation=[Said("a`b", "```\n# c\n")])

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from kb.diagnosis import Verdict, diagnose
-from kb.history import LONGEST_TEXT, MOST_SEARCHES, History, Search
-from kb.knowledge import Knowledge
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import diagnose
 from kb.log import Log
+from kb.service.history import LONGEST_TEXT, MOST_SEARCHES, History, Search
 from kb.settings import Settings
+from kb.verdict import Verdict
 
 TOKEN = "hf_" + "a1B2c3" * 6
 
@@ -49,7 +50,7 @@ def test_newest_comes_first_and_comes_back_as_it_was(history: History, told: lis
     assert told == []
 
 
-def test_search_of_a_diagnosis_says_what_it_was(knowledge: Knowledge, history: History) -> None:
+def test_search_of_a_diagnosis_says_what_it_was(knowledge: KnowledgeBase, history: History) -> None:
     text = Path("benchmarks/samples/nccl-shm.log").read_text()
     diagnosis = diagnose(Log.from_text(text), knowledge)
     history.add(Search.of(diagnosis, text))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from index.signatures import Scanner
+from kb.diagnosis.scan import scan_log
 from kb.evaluate.jobs import read_truths
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.job import Job, analyse
@@ -20,7 +21,6 @@ from kb.job.kinds import Kind
 from kb.log import Log
 from kb.log.layout import origin_of
 from kb.log.timestamps import Calendar, read_stamp
-from kb.reading import read
 
 MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
 RECORDED = Path("benchmarks/jobs")
@@ -37,7 +37,7 @@ BEYOND_THE_RULES = {
 
 
 def job_of(*paths: Path) -> Job:
-    reading = read(Log.from_paths(paths), Scanner([]), MARKERS)
+    reading = scan_log(Log.from_paths(paths), Scanner([]), MARKERS)
     analysis = analyse(reading.files, reading.dumps)
     assert analysis is not None
     return analysis.job
@@ -281,7 +281,7 @@ def test_a_failure_in_the_middle_of_a_large_file_is_found(tmp_path: Path) -> Non
 
 
 def test_names_that_no_layout_knows_are_files(tmp_path: Path) -> None:
-    reading = read(
+    reading = scan_log(
         Log.from_paths([write(tmp_path, {"notes": "a\n", "übung": "b\n"})]), Scanner([]), MARKERS
     )
     assert analyse(reading.files) is None

@@ -10,7 +10,7 @@ import zstandard
 
 from kb.errors import LogError
 from kb.log import Log
-from kb.log.clean import clean_block, printable
+from kb.log.clean import clean_block, strip_controls
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
@@ -112,7 +112,7 @@ def test_unusable_path_is_one_sentence(tmp_path: Path, name: str) -> None:
 
 def test_printable_text_cannot_drive_a_terminal() -> None:
     hostile = "a\x1b[2Jb\x07c\x9bd\u202ee\u200bf\tg\r"
-    assert printable(clean_block(hostile.encode()).decode()) == "abcdef" + "  " + "g"
+    assert strip_controls(clean_block(hostile.encode()).decode()) == "abcdef" + "  " + "g"
 
 
 @pytest.mark.parametrize(

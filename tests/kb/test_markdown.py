@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from kb.corpus.directories import IncidentDirectories
 from kb.errors import IncidentError
 from kb.incident import Kind, Strength, Topology
-from kb.library import Library
 from kb.markdown import parse, render
 
-SHIPPED = Library().files()
+SHIPPED = IncidentDirectories().files()
 
 RECORD = """\
 ---
@@ -169,7 +169,7 @@ def test_deeply_nested_yaml_is_refused() -> None:
 
 
 def test_every_shipped_record_has_chinese_and_english_aliases() -> None:
-    incidents, problems = Library().load()
+    incidents, problems = IncidentDirectories().load()
     assert not problems
     for incident in incidents:
         chinese = [a for a in incident.header.aliases if any("一" <= c <= "鿿" for c in a)]
@@ -178,7 +178,7 @@ def test_every_shipped_record_has_chinese_and_english_aliases() -> None:
 
 
 def test_ids_are_unique_and_files_lie_under_their_first_system() -> None:
-    incidents, _ = Library().load()
+    incidents, _ = IncidentDirectories().load()
     assert len({incident.id for incident in incidents}) == len(incidents) >= 30
     for file, incident in zip(SHIPPED, incidents, strict=True):
         assert Path(file.path).parent.name == incident.header.systems[0]

@@ -29,10 +29,10 @@ from kb.incident import (
     Topology,
 )
 from kb.log import Log
-from kb.log.clean import clean_block, printable
+from kb.log.clean import clean_block, strip_controls
 from kb.log.mask import mask
+from kb.log.secrets import mask_secrets
 from kb.markdown import parse, render
-from kb.secrets import mask_secrets
 
 # The same texts in every run: a change is not to fail by what another one broke. New ones are
 # tried by `make fuzz`.
@@ -144,7 +144,7 @@ def test_any_text_is_a_record_or_is_refused_with_a_place(text: str) -> None:
 
 @given(TEXT)
 def test_masks_and_printable_text_are_final(text: str) -> None:
-    for hide in (mask_secrets, printable):
+    for hide in (mask_secrets, strip_controls):
         assert hide(hide(text)) == hide(text)
     assert mask(text).count("\n") <= text.count("\n")
     assert mask_secrets(text).count("\n") == text.count("\n")
@@ -165,7 +165,7 @@ def test_bytes_become_clean_lines_without_gaps(data: bytes) -> None:
         assert block.first_line == line
         line += block.line_count
         assert clean_block(block.data) == block.data
-        shown = printable(block.data.decode("utf-8", "replace"))
+        shown = strip_controls(block.data.decode("utf-8", "replace"))
         assert not [c for c in shown if c < " " and c != "\n"]
 
 
@@ -185,7 +185,7 @@ def test_evidence_stands_where_it_says(text: str, before: int) -> None:
     evidence = collect(Log.from_text(log).blocks(), SIGNATURES, MARKERS)
     for line in [*evidence.lines, *(hit.line for hit in evidence.hits)]:
         if len(line.text) < 500 and not ("\r" in log or "\x00" in log):
-            assert line.text == printable(lines[line.number - 1]).rstrip()
+            assert line.text == strip_controls(lines[line.number - 1]).rstrip()
     assert min(hit.line.number for hit in evidence.hits) == before + 1
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kb.diagnosis import Verdict
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.directories import IncidentDirectories
 from kb.evaluate import Outcome, Report, measure, read_cases, run
-from kb.knowledge import Knowledge
-from kb.library import Library
 from kb.log.mask import mask
+from kb.verdict import Verdict
 from tests.conftest import FOUNDING
 
 SETS = {"own": Path("benchmarks/reports"), "development": Path("../shared/eval")}
@@ -26,11 +26,11 @@ def noise(share: float, number: float) -> float:
 
 
 @pytest.fixture(scope="module", params=SETS)
-def answers(request: pytest.FixtureRequest, knowledge: Knowledge) -> tuple[str, Answers]:
+def answers(request: pytest.FixtureRequest, knowledge: KnowledgeBase) -> tuple[str, Answers]:
     paths = sorted(SETS[request.param].glob("*.jsonl"))
     if not paths:
         pytest.skip(f"the set {SETS[request.param]} is not part of the repository")
-    systems = {record.id: record.header.systems[0] for record in Library().load()[0]}
+    systems = {record.id: record.header.systems[0] for record in IncidentDirectories().load()[0]}
     cases = [case for path in paths for case in read_cases(path)]
     outcomes = list(run(cases, knowledge, systems.keys()))
     return request.param, (outcomes, measure(outcomes, systems))
@@ -84,5 +84,5 @@ def test_own_set_is_large_and_says_nothing_twice() -> None:
     assert len({case.id for case in cases}) == len(cases)
     assert sum(bool(case.relevant) for case in cases) >= 150
     assert sum(not case.relevant for case in cases) >= 60
-    known = {file.path.stem for file in Library().files()}
+    known = {file.path.stem for file in IncidentDirectories().files()}
     assert all(set(case.relevant) <= known for case in cases)

@@ -7,8 +7,8 @@ import pytest
 
 from index.encoder import GRAPH, MODEL_DIR, PROVENANCE, OnnxEncoder, load_encoder
 from index.errors import EncoderError
+from kb.corpus.directories import IncidentDirectories
 from kb.incident import Kind
-from kb.library import Library
 
 pytest.importorskip("sentence_transformers", reason="needs the extra [models]")
 pytest.importorskip("onnx", reason="needs the extra [models]")
@@ -141,7 +141,7 @@ def test_the_shipped_encoder_knows_the_field_better_than_the_plain_one(shipped, 
 
 
 def test_training_brings_the_texts_of_a_record_together(tmp_path):
-    records = [one for one in Library().load()[0] if one.kind is Kind.INCIDENT][:32]
+    records = [one for one in IncidentDirectories().load()[0] if one.kind is Kind.INCIDENT][:32]
     texts = [text for one in records for text in (one.title, one.header.aliases[-1])]
     model = train_encoder.train(records)
     model.save(str(tmp_path / "trained"))

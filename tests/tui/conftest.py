@@ -11,10 +11,10 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from kb.locations import packaged_incidents
+from kb.paths import packaged_incidents
+from kb.service.input import Subject
 from kb.settings import Settings
 from tui.app import KbApp
-from tui.subject import Subject
 
 NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
 
@@ -62,7 +62,7 @@ def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def start(small_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     """Run the app over four records: `async with start(size, subject, **settings) as pilot`."""
-    monkeypatch.setattr("kb.library.packaged_incidents", lambda: INCIDENTS)
+    monkeypatch.setattr("kb.corpus.directories.packaged_incidents", lambda: INCIDENTS)
     monkeypatch.setenv("KB_CACHE", str(small_cache))
     monkeypatch.setenv("KB_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
@@ -86,7 +86,7 @@ def start(small_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def start_shipped(start: Start, built_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     """The same over the shipped records."""
-    monkeypatch.setattr("kb.library.packaged_incidents", packaged_incidents)
+    monkeypatch.setattr("kb.corpus.directories.packaged_incidents", packaged_incidents)
     monkeypatch.setenv("KB_CACHE", str(built_cache))
     return start
 

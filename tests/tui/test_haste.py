@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kb.service.input import Subject
 from tests.tui.conftest import SHM, WATCHDOG, Start, app_of, paste, settle, until, until_shown
-from tui.subject import Subject
 from tui.widgets.paste_box import PasteBox
 from tui.widgets.talk import Talk
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from kb.service.input import Subject
 from tests.tui.conftest import (
     SHM,
     Start,
@@ -21,7 +22,6 @@ from tests.tui.conftest import (
     until_shown,
 )
 from tui.screens.history import HistoryScreen
-from tui.subject import Subject
 from tui.widgets.paste_box import PasteBox
 
 TITLE = "\x1b]0;owned\x07"

@@ -8,11 +8,11 @@ import pytest
 from textual.pilot import Pilot
 
 from kb.errors import SettingsError
+from kb.service.input import Subject
 from kb.settings import Settings
 from tests.conftest import copy_cache
 from tests.tui.conftest import SHM, Start, answered, app_of, paste, press, shown, told, until
 from tui.app import KbApp
-from tui.subject import Subject
 
 
 @pytest.fixture

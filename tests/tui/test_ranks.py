@@ -7,9 +7,9 @@ from pathlib import Path
 
 from textual.widgets import DataTable
 
+from kb.service.input import Subject
 from tests.tui.conftest import HEALTHY, Start, answered, app_of, paste, press, shown, told, until
 from tui.screens.ranks import RanksScreen
-from tui.subject import Subject
 from tui.widgets.log_view import LogView
 
 JOBS = Path("benchmarks/jobs").resolve()

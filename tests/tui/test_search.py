@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.service.input import Subject
 from tests.tui.conftest import (
     FOLLOW_ON,
     HEALTHY,
@@ -23,7 +24,6 @@ from tests.tui.conftest import (
     until_shown,
 )
 from tui.screens.pick import PickScreen
-from tui.subject import Subject
 from tui.widgets.match_list import MatchList
 from tui.widgets.paste_box import PasteBox
 

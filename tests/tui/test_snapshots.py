@@ -13,6 +13,7 @@ import pytest
 from pytest_textual_snapshot import SVGImageExtension
 from textual.pilot import Pilot
 
+from kb.service.input import Subject
 from kb.settings import Settings
 from tests.tui.conftest import (
     SHM,
@@ -27,7 +28,6 @@ from tests.tui.conftest import (
 )
 from tui.app import KbApp
 from tui.screens.ranks import RanksScreen
-from tui.subject import Subject
 
 # What the plugin wants, in the words of the newer syrupy.
 SVGImageExtension.file_extension = "svg"

@@ -8,7 +8,7 @@ import sys
 
 def test_what_searches_is_imported_after_the_first_screen() -> None:
     code = (
-        "import sys, tui.app, tui.subject\n"
+        "import sys, tui.app, kb.service.input\n"
         "heavy = {'faiss', 'hyperscan', 'kb.diagnosis', 'numpy', 'onnxruntime', 'torch'}\n"
         "sys.exit(','.join(sorted(heavy & set(sys.modules))) or 0)\n"
     )

@@ -22,11 +22,10 @@ from textual.screen import Screen
 from textual.widgets import DataTable, ProgressBar, Static
 from textual.worker import get_current_worker
 
-from index.errors import SearchIndexError
 from kb.classify import Outcome, Result, Unit, classify_here, find_units
-from kb.confidence import percent
 from kb.errors import KbError
 from kb.settings import Settings
+from kb.verdict import percent
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
 
@@ -90,7 +89,7 @@ class BatchScreen(Screen[Path | None]):
                 if worker.is_cancelled:
                     return
                 self.post_message(self.Done(some, len(units)))
-        except (KbError, SearchIndexError) as error:
+        except KbError as error:
             self.post_message(self.Failed(str(error)))
 
     def on_batch_screen_done(self, event: Done) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from textual import work
 from textual.screen import Screen
 
+from kb.service.input import Subject
 from tui.clipboard import copy
-from tui.subject import Subject
 from tui.tour import sample
 from tui.widgets.detail import Detail
 from tui.widgets.log_pane import LogPane
@@ -96,7 +96,7 @@ class CaseActions(Screen[None]):
 
     async def action_copy_note(self) -> None:
         """Copy the hand-off note."""
-        from kb.handoff import to_markdown
+        from kb.views.handoff import to_markdown
 
         if self.case:
             note = to_markdown(self.case.handoff())

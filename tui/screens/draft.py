@@ -13,7 +13,7 @@ from textual.widgets import Input, Static, TextArea
 from kb.errors import OutputError
 from kb.files import write_new
 from kb.incident import Incident
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
 from kb.markdown import render
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
@@ -50,7 +50,7 @@ class DraftScreen(Screen[Path | None]):
         try:
             written = write_new(path, self.query_one("#draft", TextArea).text)
         except OutputError as error:
-            self.query_one("#wrong", Static).update(Content(printable(str(error))))
+            self.query_one("#wrong", Static).update(Content(strip_controls(str(error))))
             return
         self.is_draft = False
         self.dismiss(written)

@@ -12,8 +12,8 @@ from textual.widgets import Input, Static
 
 from kb.errors import OutputError
 from kb.files import write_new
-from kb.handoff import HandOff, to_json, to_markdown
-from kb.log.clean import printable
+from kb.log.clean import strip_controls
+from kb.views.handoff import HandOff, to_json, to_markdown
 from tui.screens.sheet import Sheet
 
 
@@ -40,4 +40,4 @@ class ExportScreen(Sheet[Path | None]):
         try:
             self.dismiss(write_new(path, text))
         except OutputError as error:
-            self.query_one("#wrong", Static).update(Content(printable(str(error))))
+            self.query_one("#wrong", Static).update(Content(strip_controls(str(error))))

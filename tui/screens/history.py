@@ -13,9 +13,9 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from kb.history import Search
+from kb.service.history import Search
+from kb.service.input import Subject
 from tui.actions import Place, bindings
-from tui.subject import Subject
 from tui.widgets.hints import Hints
 
 _EMPTY = "No search is remembered yet."

@@ -11,15 +11,14 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
-from index.errors import SearchIndexError
 from kb.errors import KbError
+from kb.service.input import Subject
+from kb.service.service import SupersededError
 from tui.actions import Place, bindings
 from tui.case import Case
-from tui.engine import SupersededError
 from tui.screens.case_actions import CaseActions
-from tui.states import explain, first_to_fail, verdict_line
-from tui.subject import Subject
 from tui.tour import sample, tour
+from tui.verdict_texts import explain, first_to_fail, verdict_line
 from tui.widgets.detail import Detail
 from tui.widgets.hints import Hints
 from tui.widgets.log_pane import LogPane
@@ -120,7 +119,7 @@ class MainScreen(CaseActions):
             diagnosis = await self.app.engine.diagnose(subject)
         except SupersededError:
             return
-        except (KbError, SearchIndexError) as error:
+        except KbError as error:
             self._entitle(self.case.subject if self.case else Subject(text=subject.text))
             self.app.say_ready()
             self.app.tell(str(error), severity="error")

@@ -11,13 +11,12 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Markdown, Static
 
-from kb.confidence import percent
+from kb.verdict import percent
 from tui.prose import heading, inline
 from tui.widgets.match_list import bar
 
 if TYPE_CHECKING:
-    from kb.diagnosis import Match
-    from kb.found import Why
+    from kb.diagnosis import Match, Why
     from kb.incident import Incident, Step
 
 _BAR_CELLS = 20

@@ -11,11 +11,10 @@ from textual.containers import Vertical
 from tui.widgets.log_view import LogView
 
 if TYPE_CHECKING:
-    from kb.diagnosis import Diagnosis
-    from kb.found import Why
+    from kb.diagnosis import Diagnosis, Why
     from kb.log import Source
+    from kb.service.input import Subject
     from tui.lines import Lines
-    from tui.subject import Subject
 
 
 class LogPane(Vertical):

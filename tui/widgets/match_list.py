@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from kb.confidence import percent
+from kb.verdict import percent
 
 if TYPE_CHECKING:
     from kb.diagnosis import Match

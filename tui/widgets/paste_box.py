@@ -7,8 +7,8 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import TextArea
 
+from kb.service.input import Subject, attach, is_large
 from tui.actions import Place, bindings
-from tui.subject import Subject, attach, is_large
 
 _QUIET_S = 0.15
 """A paste is searched for after so much quiet: terminals hand over long ones in parts."""
@@ -55,9 +55,11 @@ class PasteBox(TextArea):
         if is_large(text):
             self.post_message(self.Asked(attach(text)))
             return
-        from kb.log.clean import clean_block, printable  # not before the first screen
+        from kb.log.clean import clean_block, strip_controls  # not before the first screen
 
-        cleaned = printable(clean_block(text.encode("utf-8", "replace")).decode("utf-8", "replace"))
+        cleaned = strip_controls(
+            clean_block(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+        )
         if self.text == self._asked:
             self.clear()
         self.insert(cleaned)

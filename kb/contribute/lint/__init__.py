@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kb.contribute.lint.checked import CheckedFile
-from kb.contribute.lint.corpus import Corpus, accepted_before
+from kb.contribute.lint.context import LintContext, accepted_before
 from kb.contribute.lint.duplicates import DUPLICATE_RULES
 from kb.contribute.lint.evidence import EVIDENCE_RULES
 from kb.contribute.lint.links import LINK_RULES
@@ -14,12 +14,12 @@ from kb.contribute.lint.private import PRIVATE_RULES
 from kb.contribute.lint.prose import PROSE_RULES
 from kb.contribute.lint.rule import Rule
 from kb.contribute.lint.signatures import SIGNATURE_RULES
-from kb.documents import digest
-from kb.errors import IncidentError, LibraryError
+from kb.corpus.directories import IncidentDirectories, IncidentFile, markdown_files
+from kb.corpus.document import digest
+from kb.errors import CorpusError, IncidentError
 from kb.incident import Incident
-from kb.library import IncidentFile, Library, markdown_files
-from kb.locations import packaged_incidents
-from kb.log.clean import written
+from kb.log.clean import decode_path
+from kb.paths import packaged_incidents
 from kb.problem import Problem
 
 __all__ = ["ALL_RULES", "CheckedFile", "Rule", "chosen_files", "lint", "read_all"]
@@ -35,28 +35,28 @@ ALL_RULES: tuple[Rule, ...] = (
 """Every rule beside those of the record's shape, which `kb.markdown` checks while reading."""
 
 
-def lint(paths: Sequence[Path], library: Library) -> tuple[int, list[Problem]]:
+def lint(paths: Sequence[Path], library: IncidentDirectories) -> tuple[int, list[Problem]]:
     """Check the given files, or the whole library when none is given.
 
     Rules across files see the library as well, but only problems of the given files are returned.
     Returns the number of files and the problems in order of place.
 
     Raises:
-        LibraryError: a path does not exist or holds no incident files.
+        CorpusError: a path does not exist or holds no incident files.
     """
     known = {file.path.stem: file for file in library.files()}
     chosen = list(chosen_files(paths)) if paths else list(known.values())
     replaced = {file.path.stem for file in chosen}
     others = (file for key, file in known.items() if key not in replaced)
     accepted = accepted_before()
-    context, _ = read_all(others, accepted, chosen=False)
+    rest, _ = read_all(others, accepted, chosen=False)
     files, problems = read_all(chosen, accepted, chosen=True)
     names = {file.name for file in files}
-    with Corpus([*context, *files], library.directories) as corpus:
+    with LintContext([*rest, *files], library.directories) as context:
         for rule in ALL_RULES:
             for file in files:
                 problems.extend(rule.check(file))
-            found = rule.finish(corpus)
+            found = rule.finish(context)
             problems.extend(problem for problem in found if problem.path in names)
     return len(chosen), sorted(problems)
 
@@ -65,18 +65,18 @@ def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
     """The incident files that the paths are or hold.
 
     Raises:
-        LibraryError: a path does not exist or holds none.
+        CorpusError: a path does not exist or holds none.
     """
     for path in paths:
         if path.is_dir():
-            found = [IncidentFile(file, written(str(file))) for file in markdown_files(path)]
+            found = [IncidentFile(file, decode_path(str(file))) for file in markdown_files(path)]
             if not found:
-                raise LibraryError(f"{path} holds no incident files (*.md)")
+                raise CorpusError(f"{path} holds no incident files (*.md)")
             yield from found
         elif path.exists():
-            yield IncidentFile(path, written(str(path)))
+            yield IncidentFile(path, decode_path(str(path)))
         else:
-            raise LibraryError(f"{path} does not exist")
+            raise CorpusError(f"{path} does not exist")
 
 
 def read_all(

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kb.contribute.blanks import MARK
 from kb.contribute.lint.checked import CheckedFile
-from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.context import LintContext
 from kb.contribute.lint.rule import Rule
-from kb.documents import masked_lines
+from kb.contribute.todo_marks import MARK
+from kb.corpus.document import masked_lines
 from kb.problem import Problem
 
 _TITLES, _SYMPTOMS = 0.75, 0.78
@@ -37,11 +37,11 @@ class NearDuplicate(Rule):
     code = "DUP701"
     help = "add what is new to the other record; or tell the two apart in Distinguish"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        if not corpus.chosen:
+    def finish(self, context: LintContext) -> Iterator[Problem]:
+        if not context.chosen:
             return
-        likeness = _Likeness(corpus)
-        for place, file in enumerate(corpus.files):
+        likeness = _Likeness(context)
+        for place, file in enumerate(context.files):
             if not file.chosen:
                 continue
             for other, why in likeness.to(place):
@@ -58,16 +58,16 @@ DUPLICATE_RULES: tuple[Rule, ...] = (NearDuplicate(),)
 class _Likeness:
     """How much each record is like each other one."""
 
-    def __init__(self, corpus: Corpus) -> None:
-        self._files = corpus.files
-        encode = corpus.knowledge.encoder.encode
-        titles = [file.incident.title for file in corpus.files]
-        symptoms = [file.incident.body.symptom[:_SYMPTOM_CHARACTERS] for file in corpus.files]
+    def __init__(self, context: LintContext) -> None:
+        self._files = context.files
+        encode = context.knowledge.encoder.encode
+        titles = [file.incident.title for file in context.files]
+        symptoms = [file.incident.body.symptom[:_SYMPTOM_CHARACTERS] for file in context.files]
         self._titles = encode(titles) * _written(titles)
         self._symptoms = encode(symptoms) * _written(symptoms)
         self._lines = [
             {line for block in file.incident.body.evidence for line in masked_lines(block)}
-            for file in corpus.files
+            for file in context.files
         ]
 
     def to(self, place: int) -> Iterator[tuple[CheckedFile, str]]:

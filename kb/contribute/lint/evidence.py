@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from index.documents import Pattern
 from kb.contribute.lint.checked import CheckedFile
-from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.context import LintContext
 from kb.contribute.lint.rule import Rule
 from kb.diagnosis import Diagnosis, diagnose
 from kb.incident import Kind
@@ -42,11 +42,11 @@ class StolenEvidence(Rule):
     code = "EVD301"
     help = "add the telling lines or a signature, or make the thief's signatures weak"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        blocks = [(file, block) for file in corpus.chosen for block in file.incident.body.evidence]
-        corpus.encode_ahead([block for _file, block in blocks])
+    def finish(self, context: LintContext) -> Iterator[Problem]:
+        blocks = [(file, block) for file in context.chosen for block in file.incident.body.evidence]
+        context.encode_ahead([block for _file, block in blocks])
         for file, block in blocks:
-            if found := _misfound(file, diagnose(Log.from_text(block), corpus.knowledge)):
+            if found := _misfound(file, diagnose(Log.from_text(block), context.knowledge)):
                 first = block.lstrip("\n").split("\n")[0]
                 yield self.problem(file, first, found)
 
@@ -66,11 +66,11 @@ class StealsEvidence(Rule):
     code = "EVD302"
     help = "make the signatures that fire on it weak or more specific, or leave out aliases"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        chosen = {file.incident.id: file for file in corpus.chosen}
-        for other in _alike(corpus) if len(chosen) < len(corpus.files) else ():
+    def finish(self, context: LintContext) -> Iterator[Problem]:
+        chosen = {file.incident.id: file for file in context.chosen}
+        for other in _alike(context) if len(chosen) < len(context.files) else ():
             for block in other.incident.body.evidence:
-                matches = diagnose(Log.from_text(block), corpus.knowledge).matches
+                matches = diagnose(Log.from_text(block), context.knowledge).matches
                 thief = chosen.get(matches[0].incident.id) if matches else None
                 if thief and other.incident.kind is Kind.INCIDENT:
                     message = f"the evidence of `{other.incident.id}` finds this record first"
@@ -81,25 +81,25 @@ class StealsEvidence(Rule):
 EVIDENCE_RULES: tuple[Rule, ...] = (StolenEvidence(), StealsEvidence())
 
 
-def _alike(corpus: Corpus) -> list[CheckedFile]:
+def _alike(context: LintContext) -> list[CheckedFile]:
     """Those that the user did not ask about, and that come up with what the chosen ones hold."""
     found = {
         match.incident.id
-        for file in corpus.chosen[:_MOST_ASKED]
+        for file in context.chosen[:_MOST_ASKED]
         for text in ("\n".join(file.incident.body.evidence), file.incident.body.symptom)
-        for match in diagnose(Log.from_text(text), corpus.knowledge).candidates[:_MOST_ALIKE]
+        for match in diagnose(Log.from_text(text), context.knowledge).candidates[:_MOST_ALIKE]
     }
     own = {
         Pattern(signature.pattern, signature.regex)
-        for file in corpus.chosen
+        for file in context.chosen
         for signature in file.incident.header.signatures
     }
     return [
         file
-        for file in corpus.files
+        for file in context.files
         if not file.chosen
         and (
-            file.incident.id in found or own & corpus.fired("\n".join(file.incident.body.evidence))
+            file.incident.id in found or own & context.fired("\n".join(file.incident.body.evidence))
         )
     ]
 

@@ -15,8 +15,8 @@ from kb.contribute.neutral import neutral
 from kb.errors import IncidentError
 from kb.files import write_whole
 from kb.incident import Incident
+from kb.log.secrets import mask_secrets
 from kb.markdown import parse, render
-from kb.secrets import mask_secrets
 
 Item = TypeVar("Item")
 

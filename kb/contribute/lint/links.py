@@ -10,7 +10,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from kb.contribute.lint.checked import CheckedFile
-from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.context import LintContext
 from kb.contribute.lint.rule import Rule
 from kb.problem import Problem
 
@@ -44,9 +44,9 @@ class IdGivenTwice(Rule):
     code = "IDS401"
     help = "give one of the two another id, or remove it"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+    def finish(self, context: LintContext) -> Iterator[Problem]:
         first: dict[str, CheckedFile] = {}
-        for file in corpus.chosen:
+        for file in context.chosen:
             other = first.setdefault(file.incident.id, file)
             if other is not file:
                 message = f"the id `{file.incident.id}` is also that of {other.name}"
@@ -75,9 +75,9 @@ class UnknownIncident(Rule):
     code = "IDS402"
     help = "use an id that `kb list` shows"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        known = {file.incident.id for file in corpus.files}
-        for file in corpus.files:
+    def finish(self, context: LintContext) -> Iterator[Problem]:
+        known = {file.incident.id for file in context.files}
+        for file in context.files:
             for item in file.incident.body.distinguish:
                 if item.other not in known:
                     message = f"there is no incident `{item.other}`"
@@ -127,9 +127,9 @@ class OneSidedDistinction(Rule):
     code = "IDS404"
     help = "add a question to `Distinguish` of the other record, for which yes speaks for it"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
-        by_id = {file.incident.id: file for file in corpus.files}
-        for file in corpus.files:
+    def finish(self, context: LintContext) -> Iterator[Problem]:
+        by_id = {file.incident.id: file for file in context.files}
+        for file in context.files:
             for item in file.incident.body.distinguish:
                 other = by_id.get(item.other)
                 if other is None or (other.shipped and not file.shipped):

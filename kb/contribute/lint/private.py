@@ -10,8 +10,8 @@ from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.rule import Rule
 from kb.contribute.neutral import is_public
 from kb.log.prefixes import split_prefix
+from kb.log.secrets import mask_secrets
 from kb.problem import Problem
-from kb.secrets import mask_secrets
 
 _ADDRESS = re.compile(r"(?<![\w.+=-])(?:\d{1,3}\.){3}\d{1,3}(?![\w.-]*\d)")
 _PERSON = re.compile(

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from index.documents import Pattern
-from kb.contribute.blanks import MARK, find_blanks
 from kb.contribute.lint.checked import CheckedFile
-from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.context import LintContext
 from kb.contribute.lint.rule import Rule
 from kb.contribute.lint.verbs import CONDITIONS, VERBS
-from kb.glossary import has_chinese
+from kb.contribute.todo_marks import MARK, find_blanks
+from kb.evidence.glossary import has_chinese
 from kb.incident import Kind
 from kb.problem import Problem, Severity
 
@@ -117,13 +117,13 @@ class MissingCaution(Rule):
     code = "PRO603"
     help = "add `caution`: one sentence about what a match does not establish"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+    def finish(self, context: LintContext) -> Iterator[Problem]:
         prints = [
-            (file.incident.id, corpus.fired("\n".join(file.incident.body.evidence)))
-            for file in corpus.files
+            (file.incident.id, context.fired("\n".join(file.incident.body.evidence)))
+            for file in context.files
             if file.incident.kind is Kind.INCIDENT
         ]
-        for file in corpus.chosen:
+        for file in context.chosen:
             incident = file.incident
             if incident.kind is Kind.INCIDENT and incident.header.caution is None:
                 own = {Pattern(one.pattern, one.regex) for one in incident.header.signatures}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from kb.contribute.lint.checked import CheckedFile
-from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.context import LintContext
 from kb.problem import Problem, Severity
 
 
@@ -21,7 +21,7 @@ class Rule:
         """Look at one file."""
         return ()
 
-    def finish(self, corpus: Corpus) -> Iterable[Problem]:  # noqa: ARG002
+    def finish(self, context: LintContext) -> Iterable[Problem]:  # noqa: ARG002
         """Look at all files together."""
         return ()
 

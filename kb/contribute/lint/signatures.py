@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from index.documents import Pattern
 from kb.contribute.lint.checked import CheckedFile
-from kb.contribute.lint.corpus import Corpus
+from kb.contribute.lint.context import LintContext
 from kb.contribute.lint.rule import Rule
 from kb.incident import Kind, Signature, Strength
 from kb.markdown import as_written
@@ -81,12 +81,12 @@ class StrongPatternOfAnother(Rule):
     code = "SIG203"
     help = "make the signature weak, or more specific"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+    def finish(self, context: LintContext) -> Iterator[Problem]:
         others: dict[Pattern, list[str]] = {}
-        for file in corpus.files:
-            for pattern in corpus.fired(_evidence(file)):
+        for file in context.files:
+            for pattern in context.fired(_evidence(file)):
                 others.setdefault(pattern, []).append(file.incident.id)
-        for pattern, owners in _of_incidents(corpus).items():
+        for pattern, owners in _of_incidents(context).items():
             for owner, signature in owners:
                 robbed = [i for i in others.get(pattern, ()) if i != owner.incident.id]
                 if robbed and signature.strength is Strength.STRONG:
@@ -121,10 +121,10 @@ class FiresOnOrdinaryLog(Rule):
     code = "SIG204"
     help = "take a pattern that a healthy run does not print"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+    def finish(self, context: LintContext) -> Iterator[Problem]:
         lines = _ordinary()
-        seen = Counter(pattern for line in lines for pattern in corpus.fired(line))
-        declared = _of_incidents(corpus)
+        seen = Counter(pattern for line in lines for pattern in context.fired(line))
+        declared = _of_incidents(context)
         for pattern, count in seen.items():
             for file, signature in declared.get(pattern, ()):
                 strong = signature.strength is Strength.STRONG
@@ -155,13 +155,13 @@ class FiresOnManyRecords(Rule):
     code = "SIG205"
     help = "go on to the part of the line that few other causes print"
 
-    def finish(self, corpus: Corpus) -> Iterator[Problem]:
+    def finish(self, context: LintContext) -> Iterator[Problem]:
         fired = Counter(
-            pattern for other in corpus.files for pattern in corpus.fired(_evidence(other))
+            pattern for other in context.files for pattern in context.fired(_evidence(other))
         )
-        for pattern, owners in _of_incidents(corpus).items():
+        for pattern, owners in _of_incidents(context).items():
             for file, signature in owners:
-                others = fired[pattern] - (pattern in corpus.fired(_evidence(file)))
+                others = fired[pattern] - (pattern in context.fired(_evidence(file)))
                 if others > _MOST_RECORDS:
                     fires = f"fires on the evidence of {others} other records"
                     yield _problem(self, file, signature, f"this signature {fires}")
@@ -233,10 +233,10 @@ def _ordinary() -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-def _of_incidents(corpus: Corpus) -> dict[Pattern, list[tuple[CheckedFile, Signature]]]:
+def _of_incidents(context: LintContext) -> dict[Pattern, list[tuple[CheckedFile, Signature]]]:
     """The chosen incidents that declare a pattern."""
     declared: dict[Pattern, list[tuple[CheckedFile, Signature]]] = {}
-    for file in corpus.chosen:
+    for file in context.chosen:
         if file.incident.kind is Kind.INCIDENT:
             for signature in file.incident.header.signatures:
                 pattern = Pattern(signature.pattern, signature.regex)

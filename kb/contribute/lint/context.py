@@ -1,0 +1,190 @@
+"""All files of one check, and an index of them that is there when a rule asks for it.
+
+The linter has a store of its own, which only saves time: one that cannot be used is made again, or
+kept in memory. What the index of the commands has encoded is not encoded again, nor are the
+questions of earlier runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from index.documents import Pattern
+from index.encoder import load_encoder, model_name
+from index.errors import StoreError
+from index.snapshot import Snapshot
+from index.store import Store
+from index.vector_cache import CachingEncoder, text_hash
+from kb.contribute.lint.checked import CheckedFile
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.document import digest, from_payload, to_document
+from kb.corpus.sources import SourceContent
+from kb.corpus.sync import IndexSync
+from kb.corpus.tier import Tier, TierName
+from kb.diagnosis.retrieval import to_query
+from kb.diagnosis.scan import scan_log
+from kb.errors import OutputError
+from kb.files import write_whole
+from kb.incident import Incident
+from kb.log import Log
+from kb.paths import cache_directory, index_directory
+
+_MOST_QUESTIONS = 20_000
+
+
+class LintContext:
+    """The files of one check. Close it after use.
+
+    Those of the `directories` are looked up in the index of the commands. What is not `kept` is
+    indexed in memory, and the linter's store stays as it is.
+    """
+
+    def __init__(
+        self, files: Sequence[CheckedFile], directories: Sequence[Path], *, kept: bool = True
+    ) -> None:
+        self.files, self._kept = files, kept
+        self.chosen = [file for file in files if file.chosen]
+        self._model = model_name()
+        self._built = Store(index_directory(directories, self._model))
+        self._snapshots: list[Snapshot] = []
+        self._fired = cache(self._scan)
+        self._encoder = CachingEncoder(lru_cache(1)(load_encoder), self._model, self._known)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for snapshot in self._snapshots:
+            snapshot.close()
+        new = self._encoder.vectors.keys() - self._questions.keys()
+        if new and self._snapshots:
+            _write_questions(self._model, self._questions | self._encoder.vectors)
+
+    @cached_property
+    def knowledge(self) -> KnowledgeBase:
+        """The files, ready to be asked."""
+        for store in (self._built, _store()):
+            with suppress(StoreError):
+                self._snapshots.append(store.open())
+        store = _store() if self._kept else Store(None)
+        source = _CheckedFiles(self.files)
+        snapshot = IndexSync(source, store, self._load_encoder, self._model).open()
+        self._snapshots.append(snapshot)
+        self._encoder.vectors.clear()  # what was encoded until now is in the store
+        curated = Tier(TierName.CURATED, lambda: snapshot, self._load_encoder)
+        return KnowledgeBase(curated, self._load_encoder)
+
+    def _load_encoder(self) -> CachingEncoder:
+        return self._encoder
+
+    def fired(self, text: str) -> frozenset[Pattern]:
+        """The patterns of any record that a text has."""
+        return self._fired(text)
+
+    def _scan(self, text: str) -> frozenset[Pattern]:
+        scanner = self.knowledge.signatures
+        return frozenset(scanner.patterns[number] for number, _end in scanner.scan(text.encode()))
+
+    def encode_ahead(self, blocks: Sequence[str]) -> None:
+        """Encode what these blocks of evidence will be asked by at once: the encoder uses all cores
+        then. A block that was asked before is not even read."""
+        marks = {f"asked {text_hash(block)}": block for block in blocks}
+        new = [block for mark, block in marks.items() if mark not in self._questions]
+        passages = [passage for block in new for passage in _passages(block, self.knowledge)]
+        if passages:
+            self._encoder.encode(passages)
+        self._encoder.vectors |= dict.fromkeys(marks, b"")
+
+    @cached_property
+    def _questions(self) -> dict[str, bytes]:
+        return _read_questions(self._model)
+
+    def _known(self, hashes: Collection[str]) -> dict[str, bytes]:
+        known = {key: self._questions[key] for key in hashes if key in self._questions}
+        for snapshot in self._snapshots:
+            known |= snapshot.vectors(self._model, set(hashes) - known.keys())
+        return known
+
+
+def _passages(block: str, knowledge: KnowledgeBase) -> tuple[str, ...]:
+    scanned = scan_log(Log.from_text(block), knowledge.signatures, knowledge.markers)
+    return to_query(scanned.collector.evidence()).passages
+
+
+def accepted_before() -> dict[str, Incident]:
+    """The records of the last run by the digest of their file: reading one takes milliseconds,
+    and there are hundreds. None where other code read them."""
+    try:
+        with _store().open() as snapshot:
+            read_alike = snapshot.fingerprint.startswith(_reader())
+            payloads = snapshot.payloads() if read_alike else {}
+            return {
+                digest: from_payload(payloads[name]).incident
+                for name, digest in snapshot.digests().items()
+                if name in payloads
+            }
+    except StoreError:
+        return {}
+
+
+@cache
+def _reader() -> str:
+    """Names the code that says which files are of the right shape."""
+    modules = ("incident.py", "markdown/frontmatter.py", "markdown/parse.py")
+    sources = (files("kb").joinpath(module).read_bytes() for module in modules)
+    return hashlib.sha256(b"".join(sources)).hexdigest()
+
+
+def _directory() -> Path:
+    return cache_directory() / "lint"
+
+
+def _store() -> Store:
+    return Store(_directory())
+
+
+class _CheckedFiles:
+    """The files of one check as the source of an index."""
+
+    def __init__(self, checked: Sequence[CheckedFile]) -> None:
+        self._latest = {file.incident.id: file for file in checked}
+        self._digests = {name: digest(file.source) for name, file in self._latest.items()}
+
+    def fingerprint(self) -> str:
+        files = msgspec.json.encode(sorted(self._digests.items()))
+        return f"{_reader()} {hashlib.sha256(files).hexdigest()}"
+
+    def read(self, stored: Mapping[str, str]) -> SourceContent:
+        same = [name for name, known in self._digests.items() if stored.get(name) == known]
+        changed = [
+            to_document(file.incident, file.source)
+            for name, file in self._latest.items()
+            if name not in set(same)
+        ]
+        return SourceContent(changed, same, [])
+
+
+def _questions_file(model: str) -> Path:
+    return _directory() / f"questions-{model}.msgpack"
+
+
+def _read_questions(model: str) -> dict[str, bytes]:
+    try:
+        data = _questions_file(model).read_bytes()
+        return msgspec.msgpack.decode(data, type=dict[str, bytes])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def _write_questions(model: str, vectors: dict[str, bytes]) -> None:
+    latest = dict(list(vectors.items())[-_MOST_QUESTIONS:])
+    with suppress(OutputError):
+        write_whole(_questions_file(model), msgspec.msgpack.encode(latest))

@@ -1,0 +1,113 @@
+"""Everything a diagnosis needs, opened: the tiers, the encoder, the scanners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Self
+
+from index.documents import Candidate, Query
+from index.encoder import Encoder
+from index.signatures import Scanner
+from kb.corpus.document import from_payload
+from kb.corpus.sync import (
+    IndexSync,
+    Notify,
+    Report,
+    curated_sync,
+    load_in_background,
+    silent_notify,
+    silent_report,
+    tier_store,
+)
+from kb.corpus.tier import Tier, TierName
+from kb.evidence.markers import MARKER_PATTERNS
+from kb.incident import Incident
+from kb.settings import Settings
+
+NO_TIERS: Mapping[TierName, Tier] = MappingProxyType({})
+
+
+class KnowledgeBase:
+    """The curated records, ready to be asked, and further tiers beside them. Safe to use from one
+    thread."""
+
+    def __init__(
+        self,
+        curated: Tier,
+        encoder: Callable[[], Encoder],
+        others: Mapping[TierName, Tier] = NO_TIERS,
+        sync: IndexSync | None = None,
+    ) -> None:
+        self._curated = curated
+        self._others = dict(others)
+        self._encoder = encoder
+        self._sync = sync
+        self._load_scanners()
+
+    def _load_scanners(self) -> None:
+        self.signatures: Scanner = self._curated.snapshot.scanner()
+        self.markers: Scanner = self._curated.snapshot.extra_scanner(MARKER_PATTERNS)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder; waits until it is loaded."""
+        return self._encoder()
+
+    def search(self, query: Query, tier: TierName = TierName.CURATED) -> list[Candidate]:
+        """Ask the index of one tier; a tier that is not there has nothing to say."""
+        if tier is TierName.CURATED:
+            return self._curated.search(query)
+        return self._others[tier].search(query) if tier in self._others else []
+
+    def incidents(self) -> list[Incident]:
+        """All curated records, in order of their ids."""
+        return [from_payload(payload).incident for payload in self._curated.payloads().values()]
+
+    def ids(self) -> list[str]:
+        """The ids of all curated records."""
+        return list(self._curated.snapshot.digests())
+
+    def __len__(self) -> int:
+        return len(self._curated.snapshot)
+
+    def refresh(self) -> bool:
+        """Go on with the records as they are on disk now; tell whether they had changed.
+
+        Raises:
+            KbError: with one sentence for the user; the records as they were stay in use.
+        """
+        if self._sync is None or self._sync.is_current(self._curated.snapshot):
+            return False
+        self._curated.replace(self._sync.open())
+        self._load_scanners()
+        return True
+
+    def close(self) -> None:
+        """Release the indexes."""
+        for tier in (self._curated, *self._others.values()):
+            tier.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @classmethod
+    def open(
+        cls, settings: Settings, report: Report = silent_report, notify: Notify = silent_notify
+    ) -> KnowledgeBase:
+        """Open the curated tier as `IndexSync` does, while the encoder loads in a second thread.
+        Other tiers are opened when they are first asked.
+
+        Raises:
+            KbError: with one sentence for the user.
+        """
+        encoder = load_in_background(settings.model)
+        sync = curated_sync(settings, encoder, report, notify)
+        snapshot = sync.open()
+        curated = Tier(TierName.CURATED, lambda: snapshot, encoder, sync.open_again)
+        imported = tier_store(TierName.IMPORTED, settings)
+        others = {TierName.IMPORTED: Tier(TierName.IMPORTED, imported.open, encoder)}
+        return cls(curated, encoder, others, sync)

@@ -1,0 +1,127 @@
+"""Directories of incidents: those of the package, and a team's own on top."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from kb.corpus.document import digest, to_document
+from kb.corpus.sources import SourceContent
+from kb.errors import CorpusError, IncidentError
+from kb.incident import Incident
+from kb.paths import packaged_incidents
+from kb.problem import Problem
+
+_LARGEST_LIBRARY = 100_000
+
+
+class IncidentFile(msgspec.Struct, frozen=True):
+    """One file of the library and how it is called in messages."""
+
+    path: Path
+    name: str
+
+    # A query that finds its index up to date reads no Markdown, so it is imported here.
+
+    def source(self) -> bytes:
+        """The bytes of the file.
+
+        Raises:
+            IncidentError: it cannot be read, or is too large.
+        """
+        from kb.markdown import read_source
+
+        return read_source(self.path, self.name)
+
+    def read(self, source: bytes | None = None) -> Incident:
+        """Read the record, from the bytes where they are there already.
+
+        Raises:
+            IncidentError: the file is not a valid record, or cannot be read.
+        """
+        from kb.markdown import parse_source
+
+        data = self.source() if source is None else source
+        return parse_source(data, self.name, self.path.stem)
+
+
+class IncidentDirectories:
+    """An ordered list of directories; the same id in a later one overrides. The first is that of
+    the package unless another is given."""
+
+    def __init__(self, extra: Iterable[Path | str] = (), first: Path | None = None) -> None:
+        self.directories = [
+            first or packaged_incidents(),
+            *(Path(path).expanduser() for path in extra),
+        ]
+        for directory in self.directories:
+            if not directory.is_dir():
+                raise CorpusError(
+                    f"{directory} is not a directory of incidents; check --incidents,"
+                    " KB_INCIDENTS and the configuration"
+                )
+
+    def files(self) -> list[IncidentFile]:
+        """The files that count, in order of their ids; overridden ones are left out."""
+        chosen: dict[str, IncidentFile] = {}
+        for directory in self.directories:
+            for path in markdown_files(directory):
+                chosen[path.stem] = IncidentFile(
+                    path, f"{directory.name}/{path.relative_to(directory)}"
+                )
+        return [chosen[key] for key in sorted(chosen)]
+
+    def find(self, identifier: str) -> IncidentFile | None:
+        """The file of one incident."""
+        return next((file for file in self.files() if file.path.stem == identifier), None)
+
+    def load(self) -> tuple[list[Incident], list[Problem]]:
+        """Read every file. A wrong one does not keep the others out; its problems are returned."""
+        incidents: list[Incident] = []
+        problems: list[Problem] = []
+        for file in self.files():
+            try:
+                incidents.append(file.read())
+            except IncidentError as error:
+                problems.extend(error.problems)
+        return incidents, problems
+
+    def read(self, stored: Mapping[str, str]) -> SourceContent:
+        """The records as documents; a file whose digest is stored is not parsed again."""
+        content = SourceContent([], [], [])
+        for file in self.files():
+            try:
+                source = file.source()
+                if stored.get(file.path.stem) == digest(source):
+                    content.unchanged.append(file.path.stem)
+                else:
+                    content.documents.append(to_document(file.read(source), source))
+            except IncidentError as error:
+                content.problems.extend(error.problems)
+        return content
+
+    def fingerprint(self) -> str:
+        """Changes when any file is added, removed or written."""
+        digest = hashlib.sha256()
+        for file in self.files():
+            with suppress(FileNotFoundError):  # it was just removed
+                status = file.path.stat()
+                place = f"{file.path}\0{status.st_size}\0{status.st_mtime_ns}\0"
+                digest.update(os.fsencode(place))
+        return digest.hexdigest()
+
+
+def markdown_files(directory: Path) -> Iterator[Path]:
+    """The incident files below a directory, sorted; README.md, hidden files and what is no file
+    (a pipe, a device, a link to nowhere) are none."""
+    found: Sequence[Path] = sorted(directory.glob("**/*.md"))
+    for path in found[:_LARGEST_LIBRARY]:
+        relative = path.relative_to(directory)
+        hidden = any(part.startswith(".") for part in relative.parts)
+        if path.name != "README.md" and not hidden and path.is_file():
+            yield path

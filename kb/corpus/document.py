@@ -1,0 +1,105 @@
+"""`Incident` to the document that the index keeps, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from index.documents import Document, Pattern
+from kb.evidence.facts import Facts, fact_words, find_facts
+from kb.evidence.glossary import has_chinese, translate
+from kb.incident import Incident, Signature
+from kb.log.mask import mask
+from kb.log.prefixes import split_prefix
+
+_FORM = 2
+"""Raise it when this module makes other documents of the same file."""
+
+_PASSAGE_CHARACTERS = 600
+_EVIDENCE_LINES = 12
+_REGEX_SIGNS = re.compile(r"\\[a-zA-Z]|[^\w\s/.-]")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What the index hands back: the record, and the facts that its evidence states."""
+
+    incident: Incident
+    facts: Facts
+
+
+def digest(source: bytes) -> str:
+    """What tells that a file has to be indexed again: its content, and this module's form."""
+    return hashlib.sha256(b"%d\0" % _FORM + source).hexdigest()
+
+
+def to_document(incident: Incident, source: bytes) -> Document:
+    """Make the document of an incident and the bytes of its file."""
+    facts = find_facts(line for block in incident.body.evidence for line in block.split("\n"))
+    return Document(
+        id=incident.id,
+        digest=digest(source),
+        words=" \n".join(_words(incident, facts)),
+        passages=tuple(passage[:_PASSAGE_CHARACTERS] for passage in _passages(incident)),
+        patterns=tuple(map(declared_pattern, incident.header.signatures)),
+        example="\n".join(incident.body.evidence),
+        tags=_tags(incident),
+        payload=msgspec.msgpack.encode(Entry(incident, facts)),
+    )
+
+
+def declared_pattern(signature: Signature) -> Pattern:
+    """The pattern that the index scans for."""
+    return Pattern(signature.pattern, signature.regex)
+
+
+@lru_cache(512)
+def from_payload(payload: bytes) -> Entry:
+    """Read what `to_document` stored."""
+    return msgspec.msgpack.decode(payload, type=Entry)
+
+
+def masked_lines(block: str) -> list[str]:
+    """The lines of an evidence block as a query would hold them."""
+    return [mask(split_prefix(line).text).strip() for line in block.split("\n") if line.strip()]
+
+
+def _tags(incident: Incident) -> frozenset[str]:
+    """Its systems, by the names that a log is found to speak of."""
+    header = incident.header
+    named = " ".join([*header.systems, *header.environment.frameworks, header.title])
+    return frozenset(find_facts([named]).systems)
+
+
+def _words(incident: Incident, facts: Facts) -> Iterator[str]:
+    header, body = incident.header, incident.body
+    yield incident.id.replace("-", " ")
+    yield header.title
+    yield " ".join(header.systems)
+    yield from header.environment.frameworks
+    yield header.environment.hardware
+    for alias in header.aliases:
+        yield alias
+        if has_chinese(alias):
+            yield translate(alias)
+    yield body.symptom
+    yield body.setting
+    yield body.cause
+    for block in body.evidence:
+        yield from masked_lines(block)
+    for signature in header.signatures:
+        yield _REGEX_SIGNS.sub(" ", signature.pattern) if signature.regex else signature.pattern
+    yield fact_words(facts)
+
+
+def _passages(incident: Incident) -> Iterator[str]:
+    header, body = incident.header, incident.body
+    yield header.title
+    yield body.symptom
+    for alias in header.aliases:
+        yield translate(alias)
+    for block in body.evidence:
+        yield "\n".join(masked_lines(block)[:_EVIDENCE_LINES])

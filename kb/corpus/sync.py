@@ -1,0 +1,190 @@
+"""Keeps the index of a tier in step with its source."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from index.documents import Changes
+from index.encoder import Encoder, load_encoder, model_name
+from index.errors import StoreDamaged, StoreError, StoreMissing
+from index.snapshot import Snapshot
+from index.store import Store
+from kb.corpus.directories import IncidentDirectories
+from kb.corpus.sources import Source
+from kb.corpus.tier import TierName
+from kb.evidence.markers import MARKER_PATTERNS
+from kb.paths import index_directory, tier_directory
+from kb.problem import Problem
+from kb.settings import Settings
+
+Report = Callable[[int, int], None]
+"""Called with the number of passages encoded and their total."""
+Notify = Callable[[str], None]
+"""Called with one sentence that the user should read."""
+
+
+def silent_report(_done: int, _total: int) -> None:
+    """A `Report` to nobody."""
+
+
+def silent_notify(_sentence: str) -> None:
+    """A `Notify` to nobody."""
+
+
+class IndexSync:
+    """Opens the index of a source, after building or updating it where documents changed.
+
+    An index that is damaged is built again; where the cache cannot be written, the index is built
+    in memory, and `notify` is told.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        store: Store,
+        encoder: Callable[[], Encoder],
+        model: str,
+        report: Report = silent_report,
+        notify: Notify = silent_notify,
+    ) -> None:
+        """`model` is the name of the encoder, which is loaded only when something is encoded."""
+        self._source = source
+        self._store = store
+        self._encoder = encoder
+        self._model = model
+        self._report = report
+        self._notify = notify
+
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot holds the documents as they are now."""
+        return snapshot.fingerprint == self._source.fingerprint()
+
+    def open(self) -> Snapshot:
+        """Open the index as the documents are now.
+
+        Raises:
+            KbError: with one sentence for the user.
+        """
+        try:
+            snapshot = self._store.open()
+            if self.is_current(snapshot):
+                return snapshot
+            snapshot.close()
+        except StoreMissing:
+            pass
+        except StoreDamaged as error:
+            return self.open_again(error)
+        except StoreError:
+            pass  # said below: it cannot be written either
+        return self._open_built()
+
+    def open_again(self, error: StoreDamaged) -> Snapshot:
+        """Throw away what is damaged, build it again and open it."""
+        self._notify(f"{error}; building it again")
+        with suppress(StoreError):
+            self._store.clear()
+        return self._open_built()
+
+    def update(self, *, rebuild: bool = False) -> tuple[Changes, list[Problem]]:
+        """Bring the index on disk up to date; return what changed in it, and what is wrong with
+        the documents that were left out.
+
+        Raises:
+            StoreError: the cache cannot be written.
+        """
+        try:
+            return self._fill(self._store, rebuild)
+        except StoreDamaged:
+            self._store.clear()
+            return self._fill(self._store, rebuild)
+
+    def _open_built(self) -> Snapshot:
+        store = self._store
+        try:
+            _changes, problems = self.update()
+        except StoreDamaged:
+            raise
+        except StoreError as error:
+            self._notify(f"{error}; using an index in memory, which takes longer at each start")
+            store = Store(None)
+            _changes, problems = self._fill(store)
+        if problems:
+            wrong = sorted({problem.path for problem in problems})
+            self._notify(f"left out, because kb lint finds errors in them: {', '.join(wrong)}")
+        return store.open()
+
+    def _fill(self, store: Store, rebuild: bool = False) -> tuple[Changes, list[Problem]]:
+        """Read only what the store does not know yet, and hand it over."""
+        with store.locked():
+            fingerprint = self._source.fingerprint()
+            content = self._source.read({} if rebuild else store.digests())
+            changes = store.update(
+                content.documents,
+                self._encoder,
+                self._model,
+                fingerprint,
+                self._report,
+                MARKER_PATTERNS,
+                unchanged=content.unchanged,
+                rebuild=rebuild,
+            )
+        return changes, content.problems
+
+
+def curated_sync(
+    settings: Settings,
+    encoder: Callable[[], Encoder],
+    report: Report = silent_report,
+    notify: Notify = silent_notify,
+) -> IndexSync:
+    """The index of the package's incidents and those of the settings.
+
+    Raises:
+        CorpusError: a directory of incidents cannot be used.
+    """
+    source, model = IncidentDirectories(settings.incidents), model_name(settings.model)
+    store = Store(index_directory(source.directories, model))
+    return IndexSync(source, store, encoder, model, report, notify)
+
+
+def tier_store(tier: TierName, settings: Settings) -> Store:
+    """Where the index of a tier beside the curated one lies, built or not."""
+    return Store(tier_directory(tier, model_name(settings.model)))
+
+
+def prepare(
+    settings: Settings, report: Report = silent_report, notify: Notify = silent_notify
+) -> None:
+    """Build or update the index where the incidents changed, for others to open.
+
+    Raises:
+        KbError: with one sentence for the user.
+    """
+    encoder = lru_cache(1)(lambda: load_encoder(settings.model))
+    curated_sync(settings, encoder, report, notify).open().close()
+
+
+def load_in_background(model: str | None) -> Callable[[], Encoder]:
+    """Start loading the encoder; the returned function waits for it."""
+    future: Future[Encoder] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(load_encoder(model))
+        except Exception as error:  # noqa: BLE001  handed to whoever waits
+            future.set_exception(error)
+
+    # Not a daemon: Python must not end while native code is still loading.
+    threading.Thread(target=run, name="load encoder").start()
+    return future.result
+
+
+def index_path(settings: Settings) -> Path:
+    """Where the index of these settings lies, built or not."""
+    library = IncidentDirectories(settings.incidents)
+    return index_directory(library.directories, model_name(settings.model))

@@ -1,0 +1,95 @@
+"""A tier: documents that compete with each other, with an index and statistics of their own.
+
+How rare a word or a pattern is, and how a score becomes a confidence, is counted within one tier.
+So nobody's answers change when another tier grows.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from enum import StrEnum
+from functools import cached_property, lru_cache, partial
+from typing import TypeVar
+
+from index.documents import Candidate, Query
+from index.encoder import Encoder
+from index.errors import StoreDamaged
+from index.snapshot import Snapshot
+
+Read = TypeVar("Read")
+
+MAX_REMEMBERED_QUERIES = 128
+"""Questions whose answers are kept; an answer is some 200 kB."""
+
+
+class TierName(StrEnum):
+    """How far a tier can be trusted."""
+
+    CURATED = "curated"
+    """Reviewed records, of the package and of the team: they alone can be a match."""
+    IMPORTED = "imported"
+    """Reports that nobody reviewed: leads, never a match."""
+
+
+class Tier:
+    """One tier, opened when it is first asked. Safe to use from one thread."""
+
+    def __init__(
+        self,
+        name: TierName,
+        open_snapshot: Callable[[], Snapshot],
+        encoder: Callable[[], Encoder],
+        renew: Callable[[StoreDamaged], Snapshot] | None = None,
+    ) -> None:
+        """`renew` is called when the index turns out to be damaged, and gives the one that was
+        built in its place."""
+        self.name = name
+        self._open = open_snapshot
+        self._encoder = encoder
+        self._renew = renew
+        # Held weakly: a circle would keep the encoder until the garbage collector comes by.
+        search = partial(Tier._search, weakref.proxy(self))
+        self._remembered = lru_cache(MAX_REMEMBERED_QUERIES)(search)
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The index as it was when the tier was first asked.
+
+        Raises:
+            KbError: with one sentence for the user.
+        """
+        return self._open()
+
+    def search(self, query: Query) -> list[Candidate]:
+        """Ask the index. Most of many logs say the same once masked; that is asked once."""
+        return self._remembered(query)
+
+    def payloads(self) -> dict[str, bytes]:
+        """What every document carries, by its id and in order of ids."""
+        return self.read(Snapshot.payloads)
+
+    def _search(self, query: Query) -> list[Candidate]:
+        return self.read(lambda snapshot: snapshot.search(query, self._encoder()))
+
+    def read(self, ask: Callable[[Snapshot], Read]) -> Read:
+        """Read from the index; one that turns out to be damaged is built again, once."""
+        try:
+            return ask(self.snapshot)
+        except StoreDamaged as error:
+            if self._renew is None:
+                raise
+            renewed = self._renew(error)
+        self.replace(renewed)
+        return ask(renewed)
+
+    def replace(self, snapshot: Snapshot) -> None:
+        """Go on with another state of the index."""
+        self.close()
+        self.snapshot = snapshot
+        self._remembered.cache_clear()
+
+    def close(self) -> None:
+        """Release the index, if it was opened."""
+        if "snapshot" in self.__dict__:
+            self.snapshot.close()

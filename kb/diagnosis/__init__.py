@@ -1,0 +1,32 @@
+"""From a log to what is known about it: scan -> retrieve -> features -> confidence -> verdict."""
+
+from kb.diagnosis.diagnose import diagnose, weigh
+from kb.diagnosis.model import (
+    DONT_KNOW,
+    MAX_MATCHES_SHOWN,
+    By,
+    Diagnosis,
+    Match,
+    NearMiss,
+    Note,
+    Question,
+    Why,
+    first_question,
+    to_question,
+)
+
+__all__ = [
+    "DONT_KNOW",
+    "MAX_MATCHES_SHOWN",
+    "By",
+    "Diagnosis",
+    "Match",
+    "NearMiss",
+    "Note",
+    "Question",
+    "Why",
+    "diagnose",
+    "first_question",
+    "to_question",
+    "weigh",
+]

@@ -1,0 +1,184 @@
+"""The waist: every way in goes through `diagnose`, every view hangs off `Diagnosis`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis.confidence import confidences
+from kb.diagnosis.model import MAX_MATCHES_SHOWN, By, Diagnosis, Match, Note, Why
+from kb.diagnosis.rejection import explain_rejections
+from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve
+from kb.diagnosis.scan import ScannedLog, scan_log
+from kb.evidence import Evidence, collect
+from kb.incident import Kind
+from kb.job import Analysis, analyse
+from kb.log import Block, Log
+from kb.verdict import (
+    MAX_GENERAL_CONFIDENCE,
+    SHOW_ALSO_AT,
+    SHOW_AT,
+    SHOW_CALM_AT,
+    Verdict,
+    decide,
+)
+
+MAX_CANDIDATES = 40
+"""Records kept for a conversation to choose among; those behind have no share worth a question."""
+
+MIN_CONFIDENCE = 0.0001
+"""Confidences are rounded to four digits; a record below that is no candidate."""
+
+
+def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -> Diagnosis:
+    """Read the log, find what is known about it and say how sure that is.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    started = time.perf_counter()
+    scanned = scan_log(log, knowledge.signatures, knowledge.markers)
+    analysis = analyse(scanned.files, scanned.dumps)
+    opinion = _opinion(scanned, knowledge, analysis)
+    verdict = opinion.verdict
+    return Diagnosis(
+        verdict=verdict,
+        matches=shown(opinion.matches)[:top],
+        notes=opinion.notes,
+        candidates=tuple(opinion.matches[:MAX_CANDIDATES]),
+        job=analysis.job if analysis else None,
+        evidence=opinion.evidence,
+        notices=tuple(log.notices),
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+        nearest=(
+            explain_rejections(opinion.ranked, opinion.evidence)
+            if verdict is Verdict.UNKNOWN
+            else ()
+        ),
+    )
+
+
+class _Opinion(msgspec.Struct, frozen=True):
+    """What is known about some of the lines, or about all."""
+
+    evidence: Evidence
+    ranked: list[Match]
+    """All that could be behind it, likely or not."""
+    matches: list[Match]
+    """Those worth showing."""
+    notes: tuple[Note, ...]
+    no_failure_seen: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        return decide(
+            self.matches[0].confidence if self.matches else None,
+            follow_on=any(note.incident.kind is Kind.CASCADE for note in self.notes),
+            healthy=self.no_failure_seen,
+        )
+
+    @property
+    def answers(self) -> bool:
+        return self.verdict is Verdict.MATCH
+
+
+def _opinion(scanned: ScannedLog, knowledge: KnowledgeBase, analysis: Analysis | None) -> _Opinion:
+    """Of a job, the lines of its culprits are asked first. A paste in which they alone do not
+    suffice is asked whole, as long as they are a part of the answer."""
+    if analysis is None or not analysis.evidence:
+        return _ask(scanned.collector.evidence(), knowledge, analysis)
+    excerpt = collect(analysis.evidence, knowledge.signatures, knowledge.markers)
+    opinion = _ask(excerpt, knowledge, analysis)
+    if opinion.answers:
+        return opinion
+    if analysis.is_short:
+        whole = _ask(scanned.collector.evidence(), knowledge, analysis)
+        places = {(block.source, n) for block in analysis.evidence for n in block.numbers}
+        whys = [why.line for match in whole.matches[:1] for why in match.why]
+        if whole.answers and any((line.file, line.number) in places for line in whys):
+            return whole
+    return msgspec.structs.replace(opinion, matches=_merged(opinion.matches, analysis, knowledge))
+
+
+def _merged(matches: list[Match], analysis: Analysis, knowledge: KnowledgeBase) -> list[Match]:
+    """Add what is known about such a failure in general, below the bar: the lines do not say it."""
+    job = analysis.job
+    first = job.culprits[0] if job.culprits else None
+    if first is None or job.finding is None:
+        return matches
+    explanation = Block(first.file, first.line or 1, 1, job.finding.encode())
+    evidence = collect([explanation], knowledge.signatures, knowledge.markers)
+    best = {match.incident.id: match for match in matches}
+    for match in _ask(evidence, knowledge, None).matches:
+        known = best.get(match.incident.id)
+        confidence = round(min(match.confidence, MAX_GENERAL_CONFIDENCE), 4)
+        if known is None or known.confidence < confidence:
+            line = msgspec.structs.replace(match.why[0].line, text=first.text or job.finding)
+            why = known.why if known else (Why(line, By.MEANING),)
+            best[match.incident.id] = Match(match.incident, confidence, why)
+    return sorted(best.values(), key=lambda match: (-match.confidence, match.incident.id))
+
+
+def _ask(evidence: Evidence, knowledge: KnowledgeBase, analysis: Analysis | None) -> _Opinion:
+    found = retrieve(evidence, knowledge)
+    ended_well = _ended_well(analysis)
+    if ended_well:
+        found = [one for one in found if one.incident.kind is Kind.HARMLESS]
+    no_failure = ended_well or (not _failed(analysis) and no_failure_is_seen(found, evidence))
+    ranked = _ranked(found, evidence, no_failure=no_failure)
+    show_at = SHOW_CALM_AT if no_failure and evidence.made_progress else SHOW_AT
+    matches = ranked if ranked and ranked[0].confidence >= show_at else []
+    return _Opinion(evidence, ranked, matches, _notes(found), no_failure)
+
+
+def _ended_well(analysis: Analysis | None) -> bool:
+    return analysis is not None and analysis.ended_well and not analysis.job.culprits
+
+
+def _failed(analysis: Analysis | None) -> bool:
+    return analysis is not None and analysis.job.kind is not None
+
+
+def _notes(found: Iterable[ScoredCandidate]) -> tuple[Note, ...]:
+    """The known follow-on errors and the known noise in the log."""
+    return tuple(
+        Note(one.incident, one.why)
+        for one in found
+        if one.incident.kind is not Kind.INCIDENT and one.has_signature
+    )
+
+
+def weigh(evidence: Evidence, knowledge: KnowledgeBase) -> list[Match]:
+    """What could be behind some evidence, best first, whether likely enough to be shown or not."""
+    found = retrieve(evidence, knowledge)
+    return _ranked(found, evidence, no_failure=no_failure_is_seen(found, evidence))
+
+
+def _ranked(
+    found: Sequence[ScoredCandidate], evidence: Evidence, *, no_failure: bool
+) -> list[Match]:
+    """Score the incidents and sort them."""
+    incidents = [one for one in found if one.incident.kind is Kind.INCIDENT]
+    features = [
+        one.for_log_without_failure(made_progress=evidence.made_progress)
+        if no_failure
+        else one.features
+        for one in incidents
+    ]
+    ranked = sorted(
+        zip(confidences(features), incidents, strict=True),
+        key=lambda pair: (-pair[0], pair[1].incident.id),
+    )
+    return [
+        Match(one.incident, round(confidence, 4), one.why)
+        for confidence, one in ranked[:MAX_CANDIDATES]
+        if confidence >= MIN_CONFIDENCE
+    ]
+
+
+def shown(candidates: Iterable[Match]) -> tuple[Match, ...]:
+    """Those likely enough to be shown behind the first one."""
+    return tuple(match for match in candidates if match.confidence >= SHOW_ALSO_AT)

@@ -1,0 +1,99 @@
+"""What speaks for one candidate, and how it enters the score.
+
+The rows of confidence.toml are the one ordered table of features: name, weight, and the range that
+counts. `Features` holds their raw values under the same names; loading checks that both agree.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+
+class Features(msgspec.Struct, frozen=True):
+    """What speaks for one candidate, and what against it, as measured. None is negative."""
+
+    strong_signatures: float = 0.0
+    """Strong signatures seen, each divided by the number of records that have it."""
+    weak_signatures: float = 0.0
+    """Weak signatures seen, likewise."""
+    coverage: float = 0.0
+    """Share of the query's words, by rarity, that the record has. 0 to 1."""
+    shared_idf: float = 0.0
+    """Weight of all the query's words that the record has (1 = one rare word)."""
+    best_line_idf: float = 0.0
+    """Weight of the words of the query's best line that the record has (1 = one rare word)."""
+    cosine: float = 0.0
+    """Cosine of the nearest passages. 0 to 1."""
+    shared_systems: float = 0.0
+    """Systems that the log speaks of and the record is about, by rarity (1 = of this alone)."""
+    log_lines: float = 0.0
+    """log(1 + distinct lines that were searched): many lines share words with anything."""
+    no_failure_seen: float = 0.0
+    """1 when no line of a log shows a failure: many a hang prints none, but most such logs are
+    healthy."""
+    progress_without_failure: float = 0.0
+    """1 when, besides, the work goes on to the end of the log."""
+    shared_code: float = 0.0
+    """1 when the log states an exact code that the record's evidence states as well."""
+    other_code: float = 0.0
+    """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
+
+
+class FeatureRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How one feature enters the score: as `weight * value`."""
+
+    name: str
+    weight: float
+    """At least 0; at most 0 for a feature `against` the candidate."""
+    foreign: float = 0.0
+    """The raw value that text from another field reaches as well; what is below counts as 0."""
+    most: float = math.inf
+    """The raw value from which more says no more."""
+    unit: float = 1.0
+    """The raw difference that counts as 1."""
+    half_at_idf: float = 0.0
+    """The value counts by half when the shared words weigh this much: two or three words are
+    little, even when they are all words of the query."""
+    against: bool = False
+
+    def value(self, features: Features) -> float:
+        """The feature as the score sees it; never negative."""
+        raw: float = getattr(features, self.name)
+        value = max(0.0, min(raw, self.most) - self.foreign) / self.unit
+        if not value or not self.half_at_idf:
+            return value
+        return value * features.shared_idf / (features.shared_idf + self.half_at_idf)
+
+
+class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table of features and the calibration; confidence.toml holds the shipped one."""
+
+    command: str
+    """What fitted it."""
+    slope: float
+    offset: float
+    """Of the calibration, in log odds."""
+    bias: float
+    """The score of a candidate for which nothing speaks."""
+    feature: tuple[FeatureRow, ...]
+
+    def __post_init__(self) -> None:
+        names = tuple(row.name for row in self.feature)
+        if names != Features.__struct_fields__:
+            raise ValueError(f"the rows {names} are not the features {Features.__struct_fields__}")
+
+    def values(self, features: Features) -> tuple[float, ...]:
+        """All features as the score sees them, in the order of the table."""
+        return tuple(row.value(features) for row in self.feature)
+
+
+@cache
+def load_model() -> Model:
+    """Read the shipped table."""
+    text = files("kb.diagnosis").joinpath("confidence.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), Model)

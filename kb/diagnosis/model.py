@@ -1,0 +1,103 @@
+"""The answer as values: what views show, services send and a conversation starts from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from kb.evidence import Evidence, EvidenceLine
+from kb.incident import Incident
+from kb.job import Job
+from kb.questions import Belief, QuestionPlan, next_question, seen_in
+from kb.verdict import Verdict
+
+MAX_MATCHES_SHOWN = 5
+"""Matches shown unless the user asks for another number: more than fit a screen are not read."""
+
+DONT_KNOW = "don't know"
+"""Can be answered to every question, and changes nothing."""
+
+
+class By(StrEnum):
+    """Which channel a line speaks through."""
+
+    SIGNATURE = "signature"
+    WORDS = "words"
+    MEANING = "meaning"
+
+
+class Why(msgspec.Struct, frozen=True):
+    """A line of the log that speaks for an incident."""
+
+    line: EvidenceLine
+    by: By
+
+
+class Match(msgspec.Struct, frozen=True):
+    """An incident with its confidence and evidence."""
+
+    incident: Incident
+    confidence: float
+    """0 to 1."""
+    why: tuple[Why, ...]
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A known follow-on error or known noise that the log holds."""
+
+    incident: Incident
+    why: tuple[Why, ...]
+
+
+class NearMiss(msgspec.Struct, frozen=True):
+    """A record that comes close and is not shown as a match."""
+
+    incident: Incident
+    why_not: str
+    """One sentence."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What would change the order of the matches."""
+
+    text: str
+    answers: tuple[str, ...] = ("yes", "no", DONT_KNOW)
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """The whole answer."""
+
+    verdict: Verdict
+    matches: tuple[Match, ...]
+    """Best first; records of kind `incident` only."""
+    notes: tuple[Note, ...]
+    candidates: tuple[Match, ...]
+    """The matches and those behind them that are too unlikely to be shown, for a conversation to
+    choose among; empty where nothing known fits."""
+    job: Job | None
+    """Who failed first; None where the log is not from several ranks."""
+    evidence: Evidence
+    notices: tuple[str, ...]
+    """What the user should know about the input itself."""
+    elapsed_ms: float
+    nearest: tuple[NearMiss, ...] = ()
+    """Where nothing fits: the closest records, and why they were rejected."""
+
+    @property
+    def question(self) -> Question | None:
+        """What would tell most about the order; worked out when it is asked for."""
+        plan = first_question(self)
+        return to_question(plan) if plan else None
+
+
+def first_question(diagnosis: Diagnosis) -> QuestionPlan | None:
+    """What to ask first about the candidates; None when no answer would change their order."""
+    shares = {match.incident.id: match.confidence for match in diagnosis.candidates}
+    incidents = {match.incident.id: match.incident for match in diagnosis.candidates}
+    return next_question(Belief.of(shares), incidents, seen_in(diagnosis.evidence))
+
+
+def to_question(plan: QuestionPlan) -> Question:
+    """The question with the answers to pick."""
+    return Question(plan.text, (*(option.text for option in plan.options), DONT_KNOW))

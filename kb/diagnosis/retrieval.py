@@ -1,0 +1,175 @@
+"""What a search finds in a tier: records, each with the user's lines that speak for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from index.documents import Candidate, Pattern, Query
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.document import Entry, declared_pattern, from_payload
+from kb.diagnosis.features import Features
+from kb.diagnosis.model import By, Why
+from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, fact_words
+from kb.evidence.glossary import has_chinese, translate
+from kb.evidence.markers import Grade
+from kb.incident import Incident, Kind, Strength
+
+MAX_QUERY_LINES = 60
+"""Lines searched by words: the most telling ones come first, later ones only cost time."""
+
+MAX_QUERY_PASSAGES = 2
+"""Passages that are encoded, at some 3 ms each: the whole input, and its telling lines."""
+
+MAX_PASSAGE_LINES = 8
+MAX_PASSAGE_CHARACTERS = 900
+"""The encoder reads 256 tokens; what is longer is cut off there anyway."""
+
+MAX_WHY_LINES = 4
+"""Lines quoted for one record: more is not read."""
+
+MIN_TELLING_IDF = 1.2
+"""A line speaks for a record when the words they share weigh more than one rare word."""
+
+
+class ScoredCandidate(msgspec.Struct, frozen=True):
+    """A record that something speaks for, and how much."""
+
+    incident: Incident
+    features: Features
+    """But for what the whole log says: see `for_log_without_failure`."""
+    why: tuple[Why, ...]
+    """The lines that speak for it, in the order of the log."""
+    has_signature: bool
+    """The log holds at least one pattern that the record declares."""
+
+    def for_log_without_failure(self, *, made_progress: bool) -> Features:
+        """The features when no line of the log shows a failure."""
+        return msgspec.structs.replace(
+            self.features, no_failure_seen=1.0, progress_without_failure=float(made_progress)
+        )
+
+
+def retrieve(evidence: Evidence, knowledge: KnowledgeBase) -> list[ScoredCandidate]:
+    """All records that anything speaks for, unordered."""
+    if not evidence.lines:
+        return []
+    return [
+        _scored(candidate, from_payload(candidate.payload), evidence)
+        for candidate in knowledge.search(to_query(evidence))
+    ]
+
+
+def to_query(evidence: Evidence) -> Query:
+    """What the index is asked: telling lines for the words, the gist of them for the meaning."""
+    lines = [_searchable(line) for line in evidence.lines[:MAX_QUERY_LINES]]
+    return Query(
+        lines=(*lines, fact_words(evidence.facts)),
+        passages=tuple(dict.fromkeys(_passages(evidence)))[:MAX_QUERY_PASSAGES],
+        tags=frozenset(evidence.facts.systems),
+        patterns=frozenset(hit.pattern for hit in evidence.hits),
+    )
+
+
+def _searchable(line: EvidenceLine) -> str:
+    words = " ".join([line.masked, *line.stack])
+    return f"{words} {translate(words)}" if has_chinese(words) else words
+
+
+def _passages(evidence: Evidence) -> Iterable[str]:
+    telling = [line for line in evidence.lines if line.grade >= Grade.HINT][:MAX_PASSAGE_LINES]
+    in_order = sorted(evidence.lines, key=lambda line: (line.file or "", line.number))
+    whole = translate("\n".join(line.masked for line in in_order))
+    if evidence.human_written or len(whole) <= MAX_PASSAGE_CHARACTERS:
+        yield whole[:MAX_PASSAGE_CHARACTERS]
+    if telling:
+        yield translate("\n".join(line.masked for line in telling))[:MAX_PASSAGE_CHARACTERS]
+    else:
+        yield whole[:MAX_PASSAGE_CHARACTERS]
+
+
+def _scored(candidate: Candidate, entry: Entry, evidence: Evidence) -> ScoredCandidate:
+    declared = {declared_pattern(one): one.strength for one in entry.incident.header.signatures}
+    hits = [hit for hit in evidence.hits if hit.pattern in declared]
+    return ScoredCandidate(
+        incident=entry.incident,
+        features=_features(candidate, entry, declared, evidence),
+        why=_why(hits, candidate, evidence),
+        has_signature=bool(hits),
+    )
+
+
+def _features(
+    candidate: Candidate, entry: Entry, declared: dict[Pattern, Strength], evidence: Evidence
+) -> Features:
+    def weigh(strength: Strength) -> float:
+        return sum(
+            share
+            for pattern, share in candidate.pattern_shares.items()
+            if declared[pattern] is strength
+        )
+
+    return Features(
+        strong_signatures=weigh(Strength.STRONG),
+        weak_signatures=weigh(Strength.WEAK),
+        coverage=candidate.coverage,
+        shared_idf=candidate.shared_idf,
+        best_line_idf=max(candidate.line_idf, default=0.0),
+        cosine=candidate.cosine,
+        shared_systems=candidate.tag_idf,
+        log_lines=math.log1p(len(evidence.lines)),
+        shared_code=float(_share_code(evidence.facts, entry.facts)),
+        other_code=float(_differ_in_codes(evidence.facts, entry.facts)),
+    )
+
+
+def _why(hits: Sequence[SignatureHit], candidate: Candidate, evidence: Evidence) -> tuple[Why, ...]:
+    """The lines that speak for a record: its signatures, then shared words, then meaning."""
+    found = [Why(hit.line, By.SIGNATURE) for hit in hits]
+    found += [Why(line, By.WORDS) for line in _telling(candidate, evidence)]
+    if not found:
+        found = [Why(evidence.lines[0], By.MEANING)]
+    unique = {(why.line.file, why.line.number): why for why in reversed(found)}
+    chosen = list(reversed(unique.values()))[:MAX_WHY_LINES]
+    return tuple(sorted(chosen, key=lambda why: (why.line.file or "", why.line.number)))
+
+
+def _telling(candidate: Candidate, evidence: Evidence) -> list[EvidenceLine]:
+    pairs = zip(candidate.line_idf, evidence.lines, strict=False)
+    telling = [(idf, line) for idf, line in pairs if idf >= MIN_TELLING_IDF]
+    return [line for _idf, line in sorted(telling, key=lambda pair: -pair[0])][:MAX_WHY_LINES]
+
+
+def _codes(log: Facts, record: Facts) -> Iterator[tuple[set[int], set[int]]]:
+    """The exact codes of each kind that both state."""
+    for here, there in ((log.xid, record.xid), (log.cuda_errors, record.cuda_errors)):
+        if here and there:
+            yield set(here), set(there)
+
+
+def _share_code(log: Facts, record: Facts) -> bool:
+    return any(here & there for here, there in _codes(log, record))
+
+
+def _differ_in_codes(log: Facts, record: Facts) -> bool:
+    return any(not here & there for here, there in _codes(log, record))
+
+
+def no_failure_is_seen(found: Sequence[ScoredCandidate], evidence: Evidence) -> bool:
+    """Nothing but a program's output, and no line shows a failure but those known to be noise."""
+    noise = {
+        (why.line.file, why.line.number)
+        for one in found
+        if one.incident.kind is Kind.HARMLESS and one.has_signature
+        for why in one.why
+    }
+    return (
+        evidence.is_log
+        and not evidence.human_written
+        and all(
+            line.grade in (Grade.CONTEXT, Grade.HINT) or (line.file, line.number) in noise
+            for line in evidence.lines
+        )
+    )

@@ -1,0 +1,66 @@
+"""Where things lie: the incidents that come with the package, the cache, the history, the
+configuration."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import platformdirs
+
+from kb.errors import SettingsError
+
+_APP = "incident-kb"
+
+
+def packaged_incidents() -> Path:
+    """The incidents of the installed package, or those of the checkout it runs from."""
+    package = Path(__file__).resolve().parent
+    installed = package / "incidents"
+    return installed if installed.is_dir() else package.parent / "incidents"
+
+
+def config_file() -> Path:
+    """The user's configuration file, whether it exists or not."""
+    override = os.environ.get("KB_CONFIG")
+    return Path(override) if override else _of_user(platformdirs.user_config_dir) / "config.toml"
+
+
+def cache_directory() -> Path:
+    """Where indexes are kept; `KB_CACHE` overrides the platform's choice."""
+    override = os.environ.get("KB_CACHE")
+    return Path(override) if override else _of_user(platformdirs.user_cache_dir)
+
+
+def state_directory() -> Path:
+    """Where the last searches are kept; `KB_STATE` overrides the platform's choice."""
+    override = os.environ.get("KB_STATE")
+    return Path(override) if override else _of_user(platformdirs.user_state_dir)
+
+
+def index_directory(incidents: Iterable[Path], model: str) -> Path:
+    """The index of one list of incident directories and one encoder."""
+    key = "\0".join([*(str(path.resolve()) for path in incidents), model])
+    return cache_directory() / f"index-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def tier_directory(tier: str, model: str) -> Path:
+    """The index of a tier beside the curated one, made with one encoder."""
+    key = hashlib.sha256(model.encode()).hexdigest()[:16]
+    return cache_directory() / f"{tier}-{key}"
+
+
+def _of_user(find: Callable[[str], str]) -> Path:
+    """A directory of the user.
+
+    Raises:
+        SettingsError: the user has no home.
+    """
+    try:
+        return Path(find(_APP))
+    except RuntimeError as error:
+        raise SettingsError(
+            "this user has no home directory; set HOME, or KB_CONFIG, KB_CACHE and KB_STATE"
+        ) from error

@@ -1,0 +1,225 @@
+"""What is asked about the job itself: what runs, on how many nodes, on what, in which version.
+
+The records' environments say which answer each of them expects. Adding a family of hardware is
+adding a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from kb.evidence import Evidence
+from kb.evidence.facts import SYSTEMS, find_facts
+from kb.incident import Incident, Topology
+from kb.questions.belief import Belief, Option, QuestionPlan, Topic
+from kb.questions.gain import expected_gain
+from kb.questions.observe import NO, PRINTED, YES
+from kb.questions.versions import fixed_in
+
+NONE_OF_THESE = "none of these"
+ONE_NODE, SEVERAL_NODES = "one", "several"
+
+RUNS_IF_NEEDED = 0.85
+"""A system that a record is about is named by whoever meets the incident."""
+RUNS_IF_NOT = 0.3
+"""Another cause, and one of the systems runs all the same."""
+FITS_TOPOLOGY = 0.93
+FITS_HARDWARE = 0.9
+OLDER_IF_FIXED = 0.93
+"""An incident that was fixed is met in a version before the fix."""
+
+_MOST_SYSTEMS = 3
+
+
+class KnownEnvironment(msgspec.Struct, frozen=True):
+    """What is known of the job already, from its log or from the user."""
+
+    systems: frozenset[str] = frozenset()
+    """Those that were seen, or asked about."""
+    several_nodes: bool | None = None
+    versions: dict[str, str] = {}
+    printed: frozenset[str] = frozenset()
+    """What the log states exactly; see `PRINTED`."""
+
+    def with_those(self, further: KnownEnvironment) -> KnownEnvironment:
+        """Both together; where they differ, the further ones hold."""
+        several = self.several_nodes if further.several_nodes is None else further.several_nodes
+        return KnownEnvironment(
+            systems=self.systems | further.systems,
+            several_nodes=several,
+            versions={**self.versions, **further.versions},
+            printed=self.printed | further.printed,
+        )
+
+
+class Family(msgspec.Struct, frozen=True):
+    """A family of accelerators and how records write it."""
+
+    name: str
+    pattern: str
+    base: float
+    """How common it is where a record does not say; all add up to 1."""
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern, ready to search."""
+        return re.compile(self.pattern, re.IGNORECASE)  # re keeps what it compiled
+
+
+FAMILIES = (
+    Family("NVIDIA data centre", r"\b[ABVHL]\d{2,3}0?\b|GB\d|Hopper|Grace|data.cent|NVIDIA", 0.55),
+    Family(
+        "GeForce or RTX",
+        r"GeForce|\bRTX|\b[2345]0[6789]0\b|\bTitan\b|consumer|workstation|any NVIDIA",
+        0.25,
+    ),
+    Family("AMD", r"\bAMD\b|\bMI\d{3}|ROCm|Radeon", 0.12),
+    Family("Ascend", r"\bAscend\b", 0.08),
+)
+
+
+def seen_in(evidence: Evidence) -> KnownEnvironment:
+    """What the log says."""
+    hosts = {line.host for line in evidence.lines if line.host}
+    return KnownEnvironment(
+        systems=frozenset(evidence.facts.systems),
+        several_nodes=True if len(hosts) > 1 else None,
+        versions=evidence.facts.versions,
+        printed=frozenset(
+            name for name in PRINTED if getattr(evidence.facts, name) not in (None, ())
+        ),
+    )
+
+
+def surroundings(
+    belief: Belief, candidates: Sequence[Incident], known: KnownEnvironment
+) -> Iterator[QuestionPlan]:
+    """The questions about the job that tell the candidates apart, without what is known."""
+    yield from _systems(belief, candidates, known.systems)
+    if known.several_nodes is None:
+        yield nodes(candidates)
+    yield hardware(candidates)
+    yield from _versions(candidates, known.versions)
+
+
+def systems_of(incident: Incident) -> frozenset[str]:
+    """What runs where the incident happens, by the names that logs are searched for."""
+    header = incident.header
+    return _known_systems((*header.systems, *header.environment.frameworks))
+
+
+@lru_cache(1024)
+def _known_systems(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(SYSTEMS.keys() & set(names)) | frozenset(find_facts(names).systems)
+
+
+def _systems(
+    belief: Belief, candidates: Sequence[Incident], known: frozenset[str]
+) -> Iterator[QuestionPlan]:
+    """Grow the list of systems to pick from as long as it tells more."""
+    named = {incident.id: systems_of(incident) - known for incident in candidates}
+    left = sorted(frozenset().union(*named.values()))
+    chosen: list[str] = []
+    while left and len(chosen) < _MOST_SYSTEMS:
+        best = max(left, key=lambda name: expected_gain(belief, systems([*chosen, name], named)))
+        left.remove(best)
+        chosen.append(best)
+    if chosen:
+        yield systems(chosen, named)
+
+
+def systems(names: Sequence[str], needed: Mapping[str, frozenset[str]]) -> QuestionPlan:
+    """Which of these systems runs; `needed` has those of each record."""
+    wanted = frozenset(names)
+    likelihoods = {i: _picks(names, needs) for i, needs in needed.items() if needs & wanted}
+    nothing = _picks(names, frozenset())
+    texts = [*names, NONE_OF_THESE]
+    return QuestionPlan(
+        topic=Topic.SYSTEMS,
+        key="systems:" + ",".join(names),
+        text="Which of these runs here?",
+        options=tuple(
+            Option(text, {i: picks[place] for i, picks in likelihoods.items()}, nothing[place])
+            for place, text in enumerate(texts)
+        ),
+        records=tuple(likelihoods),
+    )
+
+
+def _picks(names: Sequence[str], needs: frozenset[str]) -> list[float]:
+    """How likely each name is picked, and none of them, by one who has these needs."""
+    mine = [name in needs for name in names]
+    if not any(mine):
+        return [RUNS_IF_NOT / len(names)] * len(names) + [1 - RUNS_IF_NOT]
+    wrong = (1 - RUNS_IF_NEEDED) / (len(names) + 1 - sum(mine))
+    return [RUNS_IF_NEEDED / sum(mine) if one else wrong for one in mine] + [wrong]
+
+
+def nodes(candidates: Iterable[Incident]) -> QuestionPlan:
+    """One node or several; records of either kind expect theirs."""
+    several = {
+        incident.id: FITS_TOPOLOGY if kind is Topology.MULTI_NODE else 1 - FITS_TOPOLOGY
+        for incident in candidates
+        if (kind := incident.header.environment.topology) is not Topology.ANY
+    }
+    one = {identifier: 1 - chance for identifier, chance in several.items()}
+    return QuestionPlan(
+        topic=Topic.NODES,
+        key="nodes",
+        text="On how many nodes does the job run?",
+        options=(Option(ONE_NODE, one, 0.5), Option(SEVERAL_NODES, several, 0.5)),
+        records=tuple(several),
+    )
+
+
+def families_of(incident: Incident) -> list[Family]:
+    """The accelerators that a record names."""
+    text = incident.header.environment.hardware
+    return [family for family in FAMILIES if family.compiled.search(text)]
+
+
+def hardware(candidates: Iterable[Incident]) -> QuestionPlan:
+    """Which family of accelerators."""
+    named = {incident.id: found for incident in candidates if (found := families_of(incident))}
+    return QuestionPlan(
+        topic=Topic.HARDWARE,
+        key="hardware",
+        text="Which accelerators are these?",
+        options=tuple(
+            Option(
+                family.name,
+                {identifier: _fits(family, found) for identifier, found in named.items()},
+                family.base,
+            )
+            for family in FAMILIES
+        ),
+        records=tuple(named),
+    )
+
+
+def _fits(family: Family, named: Sequence[Family]) -> float:
+    if len(named) == len(FAMILIES):
+        return 1 / len(FAMILIES)
+    if family in named:
+        return FITS_HARDWARE / len(named)
+    return (1 - FITS_HARDWARE) / (len(FAMILIES) - len(named))
+
+
+def _versions(candidates: Iterable[Incident], known: Mapping[str, str]) -> Iterator[QuestionPlan]:
+    for incident in candidates:
+        fix = fixed_in(incident)
+        if fix is None or not known.keys().isdisjoint(find_facts([fix[0]]).systems):
+            continue
+        newer = {incident.id: 1 - OLDER_IF_FIXED}
+        older = {incident.id: OLDER_IF_FIXED}
+        yield QuestionPlan(
+            topic=Topic.VERSION,
+            key=f"version:{fix[0]} {fix[1]}",
+            text=f"Does it run {fix[0]} {fix[1]} or newer?",
+            options=(Option(YES, newer, 0.5), Option(NO, older, 0.5)),
+            records=(incident.id,),
+        )

@@ -1,0 +1,1 @@
+"""Rules as data: tables that code walks. docs/rules.md says how to add a row."""

@@ -1,0 +1,136 @@
+"""The last searches, on this machine only, so that one can be opened again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock
+
+from kb.diagnosis import Diagnosis
+from kb.errors import OutputError
+from kb.files import write_new, write_whole
+from kb.log.secrets import without_secrets
+from kb.paths import state_directory
+from kb.settings import Settings
+from kb.verdict import Verdict
+
+MOST_SEARCHES = 200
+"""Older ones are forgotten."""
+
+LONGEST_TEXT = 65_536
+"""Characters that are kept of a text: whole words from its beginning."""
+
+_WAIT_SECONDS = 2
+
+
+class Search(msgspec.Struct, frozen=True):
+    """What was asked, and what the answer was."""
+
+    time: datetime
+    """With its time zone."""
+    text: str
+    """What was typed or pasted; empty where only files were asked about. Secrets are masked."""
+    paths: tuple[str, ...]
+    """The files and directories that were asked about."""
+    title: str
+    """One line to know it by: what tells most of what was asked."""
+    verdict: Verdict
+    incident: str | None
+    """The id of the best match."""
+    confidence: float | None
+
+    @classmethod
+    def of(cls, diagnosis: Diagnosis, text: str = "", paths: tuple[str, ...] = ()) -> Search:
+        """What is kept of a diagnosis that was just made."""
+        best = diagnosis.matches[0] if diagnosis.matches else None
+        lines = diagnosis.evidence.lines
+        return cls(
+            time=datetime.now(UTC),
+            text=text,
+            paths=paths,
+            title=lines[0].text.strip() if lines else ", ".join(paths),
+            verdict=diagnosis.verdict,
+            incident=best.incident.id if best else None,
+            confidence=best.confidence if best else None,
+        )
+
+
+class History:
+    """The file of the last searches. What goes wrong with it is told with `notify`, never raised:
+    whoever searches has other worries.
+
+    With `history = false` in the settings it is empty and stays so.
+    """
+
+    def __init__(self, settings: Settings, notify: Callable[[str], None]) -> None:
+        self._kept = settings.history
+        self._notify = notify
+        self._path = state_directory() / "history.json"
+
+    def load(self) -> tuple[Search, ...]:
+        """The last searches, newest first. A damaged file is set aside."""
+        found: tuple[Search, ...] = ()
+        if self._kept:
+            with self._told():
+                found = self._read()
+        return found
+
+    def add(self, search: Search) -> None:
+        """Keep a search, with secrets masked. One that was asked before moves to the front."""
+        if self._kept:
+            new = without_secrets(_shortened(search))
+            with self._told(), self._locked():
+                others = [old for old in self._read() if _asked(old) != _asked(new)]
+                kept = [new, *others][:MOST_SEARCHES]
+                write_whole(self._path, msgspec.json.encode(kept), private=True)
+
+    def clear(self) -> None:
+        """Forget all searches."""
+        if self._path.exists():
+            with self._told(), self._locked():
+                self._path.unlink(missing_ok=True)
+
+    def _read(self) -> tuple[Search, ...]:
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=tuple[Search, ...])
+        except FileNotFoundError:
+            return ()
+        except msgspec.DecodeError:
+            aside = self._set_aside()
+            self._notify(f"the history is damaged and begins anew; the old one is {aside}")
+            return ()
+
+    def _set_aside(self) -> Path:
+        aside = write_new(self._path.with_stem("history.damaged"), "")
+        return self._path.replace(aside)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(self._path.with_suffix(".lock"), timeout=_WAIT_SECONDS):
+            yield
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (OutputError, OSError, NotImplementedError) as error:
+            # The last one: a file system without locks. A lock that others hold is an OSError.
+            self._notify(f"searches are not kept: {error}")
+
+
+def _asked(search: Search) -> tuple[str, tuple[str, ...]]:
+    return search.text, search.paths
+
+
+def _shortened(search: Search) -> Search:
+    """Whole words of the text, so that no secret is cut in two and kept in part."""
+    if len(search.text) <= LONGEST_TEXT:
+        return search
+    head = search.text[:LONGEST_TEXT]
+    end = max(head.rfind("\n"), head.rfind(" ")) + 1
+    return msgspec.structs.replace(search, text=head[:end])

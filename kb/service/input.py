@@ -1,0 +1,131 @@
+"""What is asked about: a pasted text, files, a directory, or what was piped in."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kb.errors import LogError
+
+if TYPE_CHECKING:
+    from kb.log import Source
+
+LONGEST_PASTE = 1_000_000
+"""Characters; a longer paste is kept in a file and shown in the log view."""
+MOST_PASTED_LINES = 5_000
+"""The same for lines."""
+LONGEST_PASTED_LINE = 20_000
+"""Characters; an editor that wraps a longer line does not keep up with typing."""
+
+_TITLE_WIDTH = 60
+_LONGEST_KEPT = 65_536
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """One thing to diagnose."""
+
+    text: str = ""
+    """What was typed or pasted."""
+    paths: tuple[Path, ...] = ()
+    """Files or directories that are asked about together with the text."""
+    name: str = ""
+    """Of the attachment: as the user named it, or what it was."""
+    spooled: bool = False
+    """The path is a file of our own: it holds what was pasted or piped in."""
+
+    def __bool__(self) -> bool:
+        return bool(self.text.strip() or self.paths)
+
+    @property
+    def title(self) -> str:
+        """One line that tells it from others."""
+        from kb.log.clean import decode_path  # imports NumPy too
+
+        first = next((line for line in self.text.splitlines() if line.strip()), "")
+        return decode_path(self.name) or first.strip()[:_TITLE_WIDTH]
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """All of it, to be read.
+
+        Raises:
+            LogError: a path does not exist or cannot be read.
+        """
+        from kb.log import Log, Source  # imports NumPy, which the first screen does not wait for
+
+        typed = Log.from_text(self.text).sources if self.text.strip() else ()
+        if self.spooled:
+            (path,) = self.paths
+            return (*typed, Source(None, lambda: path.open("rb"), path=path))
+        return (*typed, *Log.from_paths(self.paths).sources)
+
+    def kept_text(self) -> str:
+        """What the history keeps of the text: of what was pasted into a file, its beginning."""
+        if not self.spooled:
+            return self.text
+        with self.paths[0].open(encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST_KEPT)
+
+    def kept_paths(self) -> tuple[str, ...]:
+        """The files that can be opened again."""
+        from kb.log.clean import decode_path
+
+        paths = (decode_path(str(path.absolute())) for path in self.paths)
+        return () if self.spooled else tuple(paths)
+
+
+def is_large(text: str) -> bool:
+    """Whether a paste is too much for an editor."""
+    return (
+        len(text) > LONGEST_PASTE
+        or text.count("\n") > MOST_PASTED_LINES
+        or max(map(len, text.split("\n"))) > LONGEST_PASTED_LINE
+    )
+
+
+def attach(text: str) -> Subject:
+    """Keep a large paste in a file of its own."""
+    with _spool() as file:
+        file.write(text.encode("utf-8", "surrogatepass"))
+    return Subject(paths=(Path(file.name),), name="pasted log", spooled=True)
+
+
+def from_arguments(paths: Sequence[Path]) -> Subject:
+    """What `kb tui PATH...` is asked about, or `cmd | kb tui`.
+
+    Raises:
+        LogError: a path does not exist or cannot be read, or there is no terminal to type at.
+    """
+    if paths:
+        subject = Subject(paths=tuple(paths), name=", ".join(map(str, paths)))
+        _ = subject.sources  # a wrong path is told before the screen opens
+        return subject
+    return Subject() if sys.stdin.isatty() else _piped()
+
+
+def _piped() -> Subject:
+    """Read the pipe to its end, then give the keyboard back to whoever reads the input."""
+    with _spool() as file:
+        while chunk := sys.stdin.buffer.read(1 << 20):
+            file.write(chunk)
+    try:
+        keyboard = os.open("/dev/tty", os.O_RDONLY)
+    except OSError as error:
+        raise LogError("/dev/tty", "there is no terminal to type at; use kb ask") from error
+    os.dup2(keyboard, sys.stdin.fileno())
+    os.close(keyboard)
+    return Subject(paths=(Path(file.name),), name="piped log", spooled=True)
+
+
+def _spool() -> tempfile._TemporaryFileWrapper[bytes]:
+    """A file for what was pasted or piped in; gone when the app ends."""
+    file = tempfile.NamedTemporaryFile("wb", prefix="kb-", delete=False)  # noqa: SIM115
+    atexit.register(Path(file.name).unlink, missing_ok=True)
+    return file

@@ -1,0 +1,69 @@
+"""What an answer comes to: the verdicts, the bars between them, and the caps of a confidence.
+
+Every face and the conversation decide here, so that the same confidence never has two verdicts.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What a diagnosis comes to."""
+
+    MATCH = "match"
+    """The first match is above the bar."""
+    POSSIBLE = "possible"
+    """Candidates worth reading, or only errors that follow from another failure."""
+    UNKNOWN = "unknown"
+    """Nothing known fits."""
+    HEALTHY = "healthy"
+    """No sign of failure in the input."""
+
+    @property
+    def is_found(self) -> bool:
+        """Whether there is something to read: exit code 0."""
+        return self in (Verdict.MATCH, Verdict.POSSIBLE)
+
+
+ANSWER_AT = 0.72
+"""From this confidence on an incident is shown as a match; below, as possible. See docs/quality.md
+for what another bar would cost."""
+
+SHOW_AT = 0.10
+"""Below this confidence of the first incident none is shown: nothing known fits."""
+
+SHOW_CALM_AT = 0.60
+"""The same for a log that shows no failure and goes on to its end: it is healthy until then."""
+
+SHOW_ALSO_AT = 0.02
+"""Below this confidence an incident is not shown behind the first one."""
+
+MAX_GENERAL_CONFIDENCE = ANSWER_AT - 0.01
+"""Cap for a record found by the kind of failure alone: no line of the log says it."""
+
+MAX_CONFIDENCE_AFTER_TALK = 0.98
+"""Answers of the user lift no confidence above this: a cause without a record may look the same."""
+
+MAX_CONFIDENCE_SHOWN = 0.99
+"""No percentage shown to people reaches 100 %."""
+
+
+def decide(best: float | None, *, follow_on: bool = False, healthy: bool = False) -> Verdict:
+    """The verdict of an answer.
+
+    Args:
+        best: confidence of the first match, 0 to 1; None when no match is shown.
+        follow_on: the log holds a known error that follows from another failure.
+        healthy: the log itself shows no failure.
+    """
+    if best is not None:
+        return Verdict.MATCH if best >= ANSWER_AT else Verdict.POSSIBLE
+    if follow_on:
+        return Verdict.POSSIBLE
+    return Verdict.HEALTHY if healthy else Verdict.UNKNOWN
+
+
+def percent(confidence: float) -> str:
+    """A confidence as people read it; none is a certainty."""
+    return f"{min(confidence, MAX_CONFIDENCE_SHOWN):.0%}"
