@@ -9,7 +9,7 @@ import asyncio
 import re
 from pathlib import Path
 
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from kb.settings import Settings
 from tui.actions import keys_table
 from tui.app import KbApp
@@ -23,7 +23,7 @@ _KEYS = re.compile(r"(?<=<!-- keys -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL)
 
 async def picture() -> str:
     """The screen with an answer on it, as SVG."""
-    app = KbApp(Settings(history=False), Subject())
+    app = KbApp(Settings(history=False), UserInput())
     async with app.run_test(size=_SIZE) as pilot:
         await pilot.pause()
         app.main.query_one(PasteBox).take(_SAMPLE.read_text(encoding="utf-8"))

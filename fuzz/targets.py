@@ -16,10 +16,10 @@ from kb.corpus.document import to_document
 from kb.diagnosis.scan import scan_log
 from kb.errors import IncidentError
 from kb.evidence.markers import MARKER_PATTERNS
+from kb.evidence.secrets import mask_secrets
 from kb.job import analyse
 from kb.log import Log, Source
 from kb.log.clean import clean_block, strip_controls
-from kb.log.secrets import mask_secrets
 from kb.markdown import parse, render
 
 _ALLOWED = "\n\t"

@@ -20,11 +20,11 @@ from index.dense import DenseIndex
 from index.documents import Changes, Document, Pattern
 from index.encoder import Encoder
 from index.errors import StoreDamaged, StoreError, StoreMissing
+from index.progress import Report, silent_report
 from index.signatures import Scanner
 from index.snapshot import Snapshot, distinct_patterns, patterns_checksum
 from index.store_errors import store_errors
 from index.tables import (
-    Progress,
     all_vectors,
     count_occurrences,
     current_generation,
@@ -57,7 +57,7 @@ class Store:
         encoder: Callable[[], Encoder],
         model: str,
         fingerprint: str,
-        progress: Progress = lambda _done, _total: None,
+        report: Report = silent_report,
         extra_patterns: Sequence[Pattern] = (),
         *,
         unchanged: Collection[str] = (),
@@ -79,7 +79,7 @@ class Store:
             if rebuild:
                 forget(connection)
             changes = replace_documents(connection, documents, unchanged)
-            encoded = encode_missing(connection, encoder, progress)
+            encoded = encode_missing(connection, encoder, report)
             changed = changes.added or changes.changed or changes.removed or encoded
             if changed or not self._is_published(connection):
                 self._publish(connection)

@@ -13,15 +13,13 @@ from index.dense import Vectors
 from index.documents import Changes, Document
 from index.encoder import Encoder
 from index.errors import StoreDamaged
+from index.progress import Report
 from index.signatures import Scanner
 from index.snapshot import DeclaredPattern
 from index.tokens import tokenize
 from index.vector_cache import UNIT, text_hash
 
 _ENCODE_AT_ONCE = 64
-
-Progress = Callable[[int, int], None]
-"""Called with the number of passages encoded and their total."""
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -150,7 +148,7 @@ def _insert(connection: sqlite3.Connection, document: Document) -> None:
 
 
 def encode_missing(
-    connection: sqlite3.Connection, encoder: Callable[[], Encoder], progress: Progress
+    connection: sqlite3.Connection, encoder: Callable[[], Encoder], report: Report
 ) -> int:
     """Encode the passages without a vector; return how many there were."""
     connection.execute("DELETE FROM vectors WHERE hash NOT IN (SELECT hash FROM passages)")
@@ -159,14 +157,14 @@ def encode_missing(
         " ORDER BY length(text)"
     ).fetchall()
     for start in range(0, len(missing), _ENCODE_AT_ONCE):
-        progress(start, len(missing))
+        report(start, len(missing))
         part = missing[start : start + _ENCODE_AT_ONCE]
         vectors = encoder().encode([text for _hash, text in part])
         connection.executemany(
             "INSERT INTO vectors VALUES (?, ?)",
             [(row[0], vector.tobytes()) for row, vector in zip(part, vectors, strict=True)],
         )
-    progress(len(missing), len(missing))
+    report(len(missing), len(missing))
     return len(missing)
 
 

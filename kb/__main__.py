@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 import click
 
 from kb.cli import cli
+from kb.cli.exit_codes import ExitCode
 
 
 def main() -> None:
     """Run `kb`. Errors that a user can cause end in one sentence and exit code 2."""
-    # When the reader of a pipe goes away (`kb list | head`), end quietly like any other filter.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     _open_missing_streams()
     try:
         code = cli.main(prog_name="kb", standalone_mode=False)
@@ -22,12 +20,14 @@ def main() -> None:
         code = stop.exit_code
     except click.ClickException as error:
         error.show()
-        code = 2
+        code = ExitCode.WRONG_USE
     except click.Abort:
-        code = 130
+        code = ExitCode.INTERRUPTED
+    except SystemExit:  # how click ends when the reader of a pipe goes away (`kb list | head`)
+        code = ExitCode.PIPE_CLOSED
     except OSError as error:  # the terminal is gone, the disk under a redirection is full, ...
         click.ClickException(str(error)).show()
-        code = 2
+        code = ExitCode.WRONG_USE
     sys.exit(code or 0)
 
 

@@ -1,7 +1,8 @@
-"""The app: settings, themes, keys, the engine, and the screen that stays open."""
+"""The app: settings, themes, keys, the service, and the screen that stays open."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,8 +14,8 @@ from textual.message import Message
 from textual.screen import Screen
 
 from kb.errors import KbError, SettingsError
-from kb.service.input import Subject
-from kb.service.service import Engine
+from kb.service.input import UserInput
+from kb.service.service import Service
 from tui.actions import ACTIONS, Place, bindings, keymap
 from tui.keys import know_alt_enter
 from tui.screens.main import MainScreen
@@ -53,12 +54,12 @@ class KbApp(App[int], inherit_bindings=False):
             super().__init__()
             self.sentence = sentence
 
-    def __init__(self, settings: Settings, subject: Subject) -> None:
+    def __init__(self, settings: Settings, user_input: UserInput) -> None:
         super().__init__()
         know_alt_enter()
         self.settings = settings
-        self.engine = Engine(settings)
-        self._subject = subject
+        self.service = Service(settings, self._report, self._notice)
+        self._user_input = user_input
         self._incidents = 0
         self._nothing_obeyed = NothingObeyed()
         for theme in THEMES:
@@ -73,7 +74,7 @@ class KbApp(App[int], inherit_bindings=False):
 
     def get_default_screen(self) -> MainScreen:
         """The screen that stays open."""
-        return MainScreen(self._subject)
+        return MainScreen(self._user_input)
 
     @property
     def main(self) -> MainScreen:
@@ -90,7 +91,7 @@ class KbApp(App[int], inherit_bindings=False):
     async def _load(self) -> None:
         self.main.say("loading")
         try:
-            self._incidents = await self.engine.open(self._report, self._notice)
+            self._incidents = await asyncio.wrap_future(self.service.open())
         except KbError as error:
             self.tell(str(error), severity="error")
         self.say_ready()
@@ -140,11 +141,11 @@ class KbApp(App[int], inherit_bindings=False):
         self.post_message(self.Noticed(sentence))
 
     @work(thread=True, group="history")
-    def remember(self, subject: Subject, diagnosis: Diagnosis) -> None:
+    def remember(self, user_input: UserInput, diagnosis: Diagnosis) -> None:
         """Keep a search in the history. In a thread: its directory may be a slow one."""
         from kb.service.history import Search
 
-        self.history.add(Search.of(diagnosis, subject.kept_text(), subject.kept_paths()))
+        self.history.add(Search.of(diagnosis, user_input.kept_text(), user_input.kept_paths()))
 
     @cached_property
     def history(self) -> History:
@@ -187,7 +188,7 @@ class KbApp(App[int], inherit_bindings=False):
     async def action_quit(self) -> None:  # type: ignore[override]
         """Leave the app."""
         if await self._may_leave(*self.screen_stack):
-            self.engine.close()
+            self.service.close()
             self.exit(0)
 
     async def _may_leave(self, *screens: Screen[Any]) -> bool:

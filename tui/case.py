@@ -10,14 +10,14 @@ import msgspec
 if TYPE_CHECKING:
     from kb.conversation import Conversation
     from kb.diagnosis import Diagnosis, Match
-    from kb.service.input import Subject
-    from kb.views.handoff import HandOff
+    from kb.service.handoff import HandOff
+    from kb.service.input import UserInput
 
 
 class Case(msgspec.Struct, frozen=True):
     """One search and all that came of it."""
 
-    subject: Subject
+    user_input: UserInput
     conversation: Conversation
     done: frozenset[tuple[str, int]] = frozenset()
     """Steps that are done: id of the incident, place of the step in its fix."""
@@ -42,12 +42,12 @@ class Case(msgspec.Struct, frozen=True):
 
     def handoff(self) -> HandOff:
         """The note for the next engineer, as things stand."""
-        from kb.views.handoff import HandOff
+        from kb.service.handoff import HandOff
 
         return HandOff.of(
             self.diagnosis,
             datetime.now().astimezone(),
-            (self.subject.title,),
+            (self.user_input.title,),
             self.conversation.matches,
             {match.incident.id: self.done_of(match.incident.id) for match in self.matches},
             self.conversation.turns,

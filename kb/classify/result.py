@@ -7,9 +7,9 @@ import msgspec
 from kb.diagnosis import By, Diagnosis, Why
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
+from kb.evidence.secrets import mask_secrets
 from kb.log.clean import decode_path
 from kb.log.prefixes import split_prefix
-from kb.log.secrets import mask_secrets
 from kb.verdict import Verdict
 
 

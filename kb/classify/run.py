@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from index.progress import Notify, Report
 from kb.classify.journal import Journal
 from kb.classify.result import Outcome, Unreadable
 from kb.classify.summary import Summary, summarize
@@ -13,10 +14,6 @@ from kb.log.clean import decode_path
 
 Engine = Callable[[Sequence[str]], Iterable[Outcome]]
 """Diagnoses units, in any order."""
-Report = Callable[[int, int], None]
-"""Called with the number of units done and their total."""
-Notify = Callable[[str], None]
-"""Called with one sentence that the user should read."""
 
 
 class Run(msgspec.Struct, frozen=True):

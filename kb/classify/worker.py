@@ -6,28 +6,29 @@ from typing import Self
 
 from kb.classify.inputs import open_log
 from kb.classify.result import Outcome, Result, Unreadable
-from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import diagnose
 from kb.errors import LogError
+from kb.service.service import Service
 from kb.settings import Settings
 
 
 class Worker:
-    """Opens the knowledge once."""
+    """Opens the index once."""
 
     def __init__(self, settings: Settings) -> None:
-        self._knowledge = KnowledgeBase.open(settings)
+        self._service = Service(settings)
+        self._service.open().result()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._knowledge.close()
+        self._service.close()
 
     def classify(self, unit: str) -> Outcome:
         """Diagnose a unit. Whatever is wrong with one, the others are classified."""
         try:
-            return Result.of(unit, diagnose(open_log(unit), self._knowledge, top=1))
+            diagnosis = self._service.diagnose(lambda: open_log(unit), top=1).result()
+            return Result.of(unit, diagnosis)
         except LogError as error:
             return Unreadable(unit, str(error))
         except Exception as error:  # noqa: BLE001  one broken file must not stop thousands

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.case import case_arguments, diagnosed, read_case
-from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import MAX_MATCHES_SHOWN, Diagnosis
-from kb.log import Log
+from kb.cli.case import case_arguments, diagnosed, open_service, read_case
+from kb.cli.exit_codes import of_verdict
+from kb.service.service import MATCHES
 from kb.settings import load_settings
-from kb.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kb.log import Log
 
 
 @click.command("ask")
@@ -20,7 +22,7 @@ from kb.verdict import Verdict
 @click.option(
     "--top",
     type=click.IntRange(1, 50),
-    default=MAX_MATCHES_SHOWN,
+    default=MATCHES,
     show_default=True,
     help="Show at most so many incidents.",
 )
@@ -39,9 +41,10 @@ def command(
     Exit code: 0 something matches, 1 nothing known matches or the log is healthy, 2 wrong use.
     """
     log = read_case(text, paths) or _from_stdin()
-    diagnosis = _diagnose(log, incidents, top)
+    with open_service(load_settings(incidents)) as service:
+        diagnosis = diagnosed(log, service, top)
     if as_json:
-        from kb.views.json import to_json
+        from kb.service.wire import to_json
 
         click.echo(to_json(diagnosis))
     else:
@@ -49,21 +52,12 @@ def command(
         from kb.views.text import render
 
         show(render(diagnosis))
-    found = diagnosis.verdict in (Verdict.MATCH, Verdict.POSSIBLE)
-    raise click.exceptions.Exit(0 if found else 1)
+    raise click.exceptions.Exit(of_verdict(diagnosis.verdict))
 
 
 def _from_stdin() -> Log:
+    from kb.log import Log
+
     if sys.stdin.isatty():
         click.echo("Paste the error, then press Enter and Ctrl-D:", err=True)
     return Log.from_stream(sys.stdin.buffer)
-
-
-def _diagnose(log: Log, incidents: tuple[Path, ...], top: int) -> Diagnosis:
-    from kb.cli.terminal import progress, say
-
-    with (
-        progress("Building the index") as report,
-        KnowledgeBase.open(load_settings(incidents), report, say) as knowledge,
-    ):
-        return diagnosed(log, knowledge, top)

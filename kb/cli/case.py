@@ -1,16 +1,23 @@
-"""What `kb ask` and `kb chat` share: where the text comes from, and how it is diagnosed."""
+"""What commands share that diagnose one log: where it comes from, and the service that answers."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kb.cli import Function, incidents_option
-from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import Diagnosis, diagnose
-from kb.log import Log, Source
+from kb.cli.terminal import progress, say
+from kb.service.service import Service
+
+if TYPE_CHECKING:
+    from kb.diagnosis import Diagnosis
+    from kb.log import Log, Source
+    from kb.settings import Settings
 
 
 def case_arguments(function: Function) -> Function:
@@ -31,12 +38,14 @@ _file_option = click.option(
 )
 
 
-def read_case(text: tuple[str, ...], paths: tuple[Path, ...]) -> Log | None:
+def read_case(text: Sequence[str], paths: Sequence[Path]) -> Log | None:
     """The log that the arguments make; None where there are none.
 
     Raises:
         LogError: a path cannot be read.
     """
+    from kb.log import Log
+
     sources: list[Source] = list(Log.from_text(" ".join(text)).sources) if text else []
     for path in paths:
         log = Log.from_stream(sys.stdin.buffer) if str(path) == "-" else Log.from_paths([path])
@@ -44,11 +53,16 @@ def read_case(text: tuple[str, ...], paths: tuple[Path, ...]) -> Log | None:
     return Log(sources) if sources else None
 
 
-def diagnosed(log: Log, knowledge: KnowledgeBase, top: int) -> Diagnosis:
-    """Diagnose, and tell what the user should know about the input itself."""
-    from kb.cli.terminal import say
+@contextmanager
+def open_service(settings: Settings) -> Iterator[Service]:
+    """The service, with a progress bar while it builds the index; what it notices is said."""
+    with progress("Building the index") as report, Service(settings, report, say) as service:
+        yield service
 
-    diagnosis = diagnose(log, knowledge, top)
+
+def diagnosed(log: Log, service: Service, top: int) -> Diagnosis:
+    """Diagnose, and tell what the user should know about the input itself."""
+    diagnosis = service.diagnose(lambda: log, top).result()
     for notice in diagnosis.notices:
         say(notice)
     return diagnosis

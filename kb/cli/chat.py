@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from kb.cli.case import case_arguments, diagnosed, read_case
-from kb.conversation import Conversation, begin, reply
-from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import MAX_MATCHES_SHOWN
+from kb.cli.case import case_arguments, diagnosed, open_service, read_case
+from kb.cli.exit_codes import of_verdict
+from kb.conversation import Conversation, begin
 from kb.log import Log
+from kb.service.service import MATCHES
 from kb.settings import load_settings
 from kb.verdict import Verdict
 
@@ -37,21 +37,16 @@ def command(text: tuple[str, ...], paths: tuple[Path, ...], incidents: tuple[Pat
     if log is None and not sys.stdin.isatty():
         raise click.UsageError("what is it about? Give TEXT or -f PATH; stdin holds what you say")
     verdict = _talk(log, incidents)
-    found = verdict in (Verdict.MATCH, Verdict.POSSIBLE)
-    raise click.exceptions.Exit(0 if found else 1)
+    raise click.exceptions.Exit(of_verdict(verdict))
 
 
 def _talk(log: Log | None, incidents: tuple[Path, ...]) -> Verdict:
-    from kb.cli.terminal import progress, say
-
-    with (
-        progress("Building the index") as report,
-        KnowledgeBase.open(load_settings(incidents), report, say) as knowledge,
-    ):
-        conversation = begin(diagnosed(log or Log.from_text(""), knowledge, MAX_MATCHES_SHOWN))
+    with open_service(load_settings(incidents)) as service:
+        conversation = begin(diagnosed(log or Log.from_text(""), service, MATCHES))
         _show(conversation, None)
         for said in _said():
-            before, conversation = conversation, reply(conversation, said, knowledge)
+            before = conversation
+            conversation = service.reply(before, said).result()
             _show(conversation, before)
     return conversation.verdict
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 
 import click
 
-from kb.classify import Journal, Outcome, Run, Summary, Unit, classify_here, find_units, run
+from kb.classify import Journal, Outcome, Run, Unit, classify_here, find_units, run
 from kb.cli import incidents_option
+from kb.cli.exit_codes import ExitCode, of_check
 from kb.cli.results import Format, check_output, open_journal, write
 from kb.cli.terminal import progress, say
 from kb.corpus.sync import prepare
 from kb.errors import LogError
 from kb.settings import Settings, load_settings
-from kb.verdict import Verdict
 
 
 class Engine(StrEnum):
@@ -101,27 +100,16 @@ def command(
     with ExitStack() as stack:
         journal = open_journal(stack, output, form)
         report = stack.enter_context(progress("Classifying"))
-        with _surviving_broken_pipes():
-            finished = run(
-                units,
-                lambda left: classify(left, settings, jobs or _cores()),
-                journal,
-                report,
-                say,
-            )
+        finished = run(
+            units,
+            lambda left: classify(left, settings, jobs or _cores()),
+            journal,
+            report,
+            say,
+        )
         write(finished.summary, form, output, journal, settings)
     _tell(finished, output, journal)
-    raise click.exceptions.Exit(130 if finished.stopped else _exit_code(finished.summary))
-
-
-@contextmanager
-def _surviving_broken_pipes() -> Iterator[None]:
-    """Handing a unit to a worker that just died must not end the run."""
-    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGPIPE, before)
+    raise click.exceptions.Exit(_exit_code(finished))
 
 
 def _arguments(paths: tuple[str, ...]) -> Iterator[str]:
@@ -163,8 +151,9 @@ def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:
         say(f"stopped; {done} results are kept; {way}")
 
 
-def _exit_code(summary: Summary) -> int:
-    if not summary.results:
-        return 2
-    found = summary.verdicts.keys() & {Verdict.MATCH, Verdict.POSSIBLE}
-    return 0 if found else 1
+def _exit_code(finished: Run) -> ExitCode:
+    if finished.stopped:
+        return ExitCode.INTERRUPTED
+    if not finished.summary.results:
+        return ExitCode.WRONG_USE
+    return of_check(good=any(verdict.is_found for verdict in finished.summary.verdicts))

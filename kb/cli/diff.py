@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kb.cli import incidents_option
+from kb.cli.exit_codes import of_check
 from kb.cli.terminal import say
 from kb.corpus.directories import IncidentDirectories
 from kb.settings import load_settings
@@ -33,4 +34,5 @@ def command(base: str, incidents: tuple[Path, ...]) -> None:
         click.echo(line)
     if comparison.wrong:
         say(f"left out, because kb lint finds errors in them: {', '.join(comparison.wrong)}")
-    raise click.exceptions.Exit(1 if any(move.is_worse for move in comparison.moves) else 0)
+    good = not any(move.is_worse for move in comparison.moves)
+    raise click.exceptions.Exit(of_check(good=good))

@@ -9,6 +9,7 @@ import click
 
 from kb import __version__
 from kb.cli import incidents_option
+from kb.cli.exit_codes import of_check
 from kb.service.doctor import Check, run_checks
 from kb.settings import load_settings
 
@@ -22,7 +23,7 @@ def command(incidents: tuple[Path, ...]) -> None:
     for check in run_checks(load_settings(incidents)):
         _print(check)
         checks.append(check)
-    raise click.exceptions.Exit(0 if all(check.good for check in checks) else 1)
+    raise click.exceptions.Exit(of_check(good=all(check.good for check in checks)))
 
 
 def _print(check: Check) -> None:

@@ -132,7 +132,7 @@ def _print(result: Report | JobReport | ChatReport, view: RenderableType, as_jso
     from kb.cli.terminal import show
 
     if as_json:
-        from kb.views.json import indented
+        from kb.service.wire import indented
 
         click.echo(indented(result))
     else:

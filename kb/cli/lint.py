@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kb.cli import incidents_option
+from kb.cli.exit_codes import of_check
 from kb.cli.terminal import say
 from kb.contribute.lint import chosen_files, lint
 from kb.corpus.directories import IncidentDirectories
@@ -40,8 +41,8 @@ def command(paths: tuple[Path, ...], fix: bool, form: str, incidents: tuple[Path
     click.echo(FORMATS[form](problems, count), nl=False)
     wrong = len({problem.path for problem in problems})
     say(f"{count} files checked, {len(problems)} problems in {wrong} files")
-    is_wrong = any(problem.severity is Severity.ERROR for problem in problems)
-    raise click.exceptions.Exit(1 if is_wrong else 0)
+    good = all(problem.severity is not Severity.ERROR for problem in problems)
+    raise click.exceptions.Exit(of_check(good=good))
 
 
 def _fix(paths: tuple[Path, ...]) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kb.cli import incidents_option
-from kb.cli.terminal import progress, say
-from kb.corpus.base import KnowledgeBase
+from kb.cli.case import diagnosed, open_service, read_case
+from kb.cli.terminal import say
 from kb.errors import LogError
+from kb.service.service import MATCHES
 from kb.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -73,14 +73,10 @@ def command(
     _write(record, output, settings, edit=not (logs or cluster))
 
 
-def _log(paths: Sequence[Path]) -> Log:
-    from kb.log import Log
-
-    logs = (
-        Log.from_stream(sys.stdin.buffer) if str(path) == "-" else Log.from_paths([path])
-        for path in paths
-    )
-    return Log(source for log in logs for source in log.sources)
+def _log(paths: tuple[Path, ...]) -> Log:
+    log = read_case((), paths)
+    assert log is not None  # noqa: S101  there are paths
+    return log
 
 
 def _log_of_cluster(identifier: str, results: Path) -> Log:
@@ -98,16 +94,12 @@ def _log_of_cluster(identifier: str, results: Path) -> Log:
 
 
 def _from_log(log: Log, settings: Settings) -> Incident:
-    from kb.contribute.draft import draft_record
-    from kb.diagnosis import diagnose
     from kb.verdict import Verdict, percent
 
-    with _open(settings) as knowledge:
-        diagnosis = diagnose(log, knowledge)
+    with open_service(settings) as service:
+        diagnosis = diagnosed(log, service, MATCHES)
         if not diagnosis.evidence.lines:
             raise LogError("the log", "it holds no line of text")
-        for notice in diagnosis.notices:
-            say(notice)
         if diagnosis.verdict is Verdict.MATCH:
             best = diagnosis.matches[0]
             say(
@@ -116,17 +108,15 @@ def _from_log(log: Log, settings: Settings) -> Incident:
             )
         if diagnosis.verdict is Verdict.HEALTHY:
             say("This log shows no failure; the draft has its last lines.")
-        return draft_record(diagnosis, knowledge)
+        return service.draft(diagnosis).result()
 
 
 def _from_answers(settings: Settings) -> Incident:
-    from kb.contribute.draft import blank_record
-
     if not sys.stdin.isatty():
         raise click.UsageError("without a terminal nothing can be asked; use --from-log PATH or -")
     answers = _ask()
-    with _open(settings) as knowledge:
-        return blank_record(answers, knowledge)
+    with open_service(settings) as service:
+        return service.blank(answers).result()
 
 
 def _ask() -> Answers:
@@ -145,11 +135,6 @@ def _ask() -> Answers:
     )
     named = tuple(dict.fromkeys(systems.lower().replace(",", " ").split()))
     return Answers(title, symptom, cause, fix, named)
-
-
-def _open(settings: Settings) -> KnowledgeBase:
-    with progress("Building the index") as report:
-        return KnowledgeBase.open(settings, report, say)
 
 
 def _write(record: Incident, output: Path | None, settings: Settings, *, edit: bool) -> None:

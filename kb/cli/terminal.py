@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.segment import Segment
 
-    from kb.corpus.sync import Report
+    from index.progress import Report
 
 _WIDEST = 100
 _NARROWEST = 40

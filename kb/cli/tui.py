@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -34,8 +33,6 @@ def open_screen(paths: tuple[Path, ...] = (), incidents: tuple[Path, ...] = ()) 
     """
     if not sys.stdout.isatty():
         raise KbError("the screen needs a terminal; in a pipe use kb ask")
-    # A helper of the clipboard, or a worker, that dies must not end the screen.
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     (face,) = entry_points(group="incident_kb.faces", name="tui")
     code: int = face.load()(load_settings(incidents), paths)
     return code

@@ -19,6 +19,7 @@ from kb.errors import OutputError
 from kb.evidence import EvidenceLine, Facts
 from kb.evidence.facts import SYSTEMS
 from kb.evidence.markers import Grade
+from kb.evidence.secrets import mask_lines, without_secrets
 from kb.files import write_new
 from kb.incident import (
     Body,
@@ -32,7 +33,6 @@ from kb.incident import (
     Topology,
 )
 from kb.log.prefixes import split_prefix
-from kb.log.secrets import mask_lines, without_secrets
 from kb.markdown import render
 
 _MOST_LINES = 12

@@ -10,13 +10,10 @@ import msgspec
 from kb.diagnosis import Diagnosis, Match, Question, to_question
 from kb.incident import Incident
 from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
-from kb.verdict import ANSWER_AT, SHOW_ALSO_AT, SHOW_AT, Verdict
+from kb.verdict import MAX_CONFIDENCE_AFTER_TALK, SHOW_ALSO_AT, SHOW_AT, Verdict
 
 CONVERSATION_MATCHES = 20
 """So many matches are kept in order, at most."""
-
-SUREST = 0.98
-"""What is told lifts no confidence above it: a cause without a record may look the same."""
 
 
 class Speaker(StrEnum):
@@ -128,9 +125,7 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def verdict(self) -> Verdict:
         """What it comes to with all that was told."""
-        if self.matches:
-            return Verdict.MATCH if self.matches[0].confidence >= ANSWER_AT else Verdict.POSSIBLE
-        return Verdict.UNKNOWN if self.diagnosis.candidates else self.diagnosis.verdict
+        return self.diagnosis.verdict_of(self.matches)
 
     @property
     def pool(self) -> dict[str, Match]:
@@ -174,10 +169,8 @@ class Conversation(msgspec.Struct, frozen=True):
 def ranked(conversation: Conversation) -> tuple[Match, ...]:
     """The order that follows from the belief, as far as it is worth showing."""
     pool, belief = conversation.pool, conversation.belief
-    shares = {
-        identifier: min(belief.shares[identifier], max(SUREST, pool[identifier].confidence))
-        for identifier in belief.order
-    }
+    caps = {name: max(MAX_CONFIDENCE_AFTER_TALK, match.confidence) for name, match in pool.items()}
+    shares = {name: min(belief.shares[name], caps[name]) for name in belief.order}
     if not shares or max(shares.values()) < SHOW_AT:
         return ()
     return tuple(

@@ -8,16 +8,13 @@ from typing import Self
 
 from index.documents import Candidate, Query
 from index.encoder import Encoder
+from index.progress import Notify, Report, silent_notify, silent_report
 from index.signatures import Scanner
 from kb.corpus.document import from_payload
 from kb.corpus.sync import (
     IndexSync,
-    Notify,
-    Report,
     curated_sync,
     load_in_background,
-    silent_notify,
-    silent_report,
     tier_store,
 )
 from kb.corpus.tier import Tier, TierName

@@ -12,6 +12,7 @@ from pathlib import Path
 from index.documents import Changes
 from index.encoder import Encoder, load_encoder, model_name
 from index.errors import StoreDamaged, StoreError, StoreMissing
+from index.progress import Notify, Report, silent_notify, silent_report
 from index.snapshot import Snapshot
 from index.store import Store
 from kb.corpus.directories import IncidentDirectories
@@ -21,19 +22,6 @@ from kb.evidence.markers import MARKER_PATTERNS
 from kb.paths import index_directory, tier_directory
 from kb.problem import Problem
 from kb.settings import Settings
-
-Report = Callable[[int, int], None]
-"""Called with the number of passages encoded and their total."""
-Notify = Callable[[str], None]
-"""Called with one sentence that the user should read."""
-
-
-def silent_report(_done: int, _total: int) -> None:
-    """A `Report` to nobody."""
-
-
-def silent_notify(_sentence: str) -> None:
-    """A `Notify` to nobody."""
 
 
 class IndexSync:

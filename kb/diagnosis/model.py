@@ -10,7 +10,7 @@ from kb.evidence import Evidence, EvidenceLine
 from kb.incident import Incident
 from kb.job import Job
 from kb.questions import Belief, QuestionPlan, next_question, seen_in
-from kb.verdict import Verdict
+from kb.verdict import Verdict, decide
 
 MAX_MATCHES_SHOWN = 5
 """Matches shown unless the user asks for another number: more than fit a screen are not read."""
@@ -83,6 +83,17 @@ class Diagnosis(msgspec.Struct, frozen=True):
     elapsed_ms: float
     nearest: tuple[NearMiss, ...] = ()
     """Where nothing fits: the closest records, and why they were rejected."""
+
+    def with_matches(self, matches: tuple[Match, ...]) -> Diagnosis:
+        """The same diagnosis after a conversation ranked its candidates again."""
+        verdict = self.verdict_of(matches)
+        return msgspec.structs.replace(self, matches=matches, verdict=verdict)
+
+    def verdict_of(self, matches: tuple[Match, ...]) -> Verdict:
+        """What it comes to when these are the matches."""
+        if matches:
+            return decide(matches[0].confidence)
+        return Verdict.UNKNOWN if self.candidates else self.verdict
 
     @property
     def question(self) -> Question | None:

@@ -12,8 +12,8 @@ from filelock import FileLock
 
 from kb.diagnosis import Diagnosis
 from kb.errors import OutputError
+from kb.evidence.secrets import without_secrets
 from kb.files import write_new, write_whole
-from kb.log.secrets import without_secrets
 from kb.paths import state_directory
 from kb.settings import Settings
 from kb.verdict import Verdict

@@ -15,7 +15,7 @@ import msgspec
 from kb.errors import LogError
 
 if TYPE_CHECKING:
-    from kb.log import Source
+    from kb.log import Log, Source
 
 LONGEST_PASTE = 1_000_000
 """Characters; a longer paste is kept in a file and shown in the log view."""
@@ -28,7 +28,7 @@ _TITLE_WIDTH = 60
 _LONGEST_KEPT = 65_536
 
 
-class Subject(msgspec.Struct, frozen=True):
+class UserInput(msgspec.Struct, frozen=True):
     """One thing to diagnose."""
 
     text: str = ""
@@ -66,6 +66,16 @@ class Subject(msgspec.Struct, frozen=True):
             return (*typed, Source(None, lambda: path.open("rb"), path=path))
         return (*typed, *Log.from_paths(self.paths).sources)
 
+    def open(self) -> Log:
+        """All of it as one log, to be read.
+
+        Raises:
+            LogError: a path does not exist or cannot be read.
+        """
+        from kb.log import Log
+
+        return Log(self.sources)
+
     def kept_text(self) -> str:
         """What the history keeps of the text: of what was pasted into a file, its beginning."""
         if not self.spooled:
@@ -90,27 +100,27 @@ def is_large(text: str) -> bool:
     )
 
 
-def attach(text: str) -> Subject:
+def attach(text: str) -> UserInput:
     """Keep a large paste in a file of its own."""
     with _spool() as file:
         file.write(text.encode("utf-8", "surrogatepass"))
-    return Subject(paths=(Path(file.name),), name="pasted log", spooled=True)
+    return UserInput(paths=(Path(file.name),), name="pasted log", spooled=True)
 
 
-def from_arguments(paths: Sequence[Path]) -> Subject:
+def from_arguments(paths: Sequence[Path]) -> UserInput:
     """What `kb tui PATH...` is asked about, or `cmd | kb tui`.
 
     Raises:
         LogError: a path does not exist or cannot be read, or there is no terminal to type at.
     """
     if paths:
-        subject = Subject(paths=tuple(paths), name=", ".join(map(str, paths)))
-        _ = subject.sources  # a wrong path is told before the screen opens
-        return subject
-    return Subject() if sys.stdin.isatty() else _piped()
+        user_input = UserInput(paths=tuple(paths), name=", ".join(map(str, paths)))
+        _ = user_input.sources  # a wrong path is told before the screen opens
+        return user_input
+    return UserInput() if sys.stdin.isatty() else _piped()
 
 
-def _piped() -> Subject:
+def _piped() -> UserInput:
     """Read the pipe to its end, then give the keyboard back to whoever reads the input."""
     with _spool() as file:
         while chunk := sys.stdin.buffer.read(1 << 20):
@@ -121,7 +131,7 @@ def _piped() -> Subject:
         raise LogError("/dev/tty", "there is no terminal to type at; use kb ask") from error
     os.dup2(keyboard, sys.stdin.fileno())
     os.close(keyboard)
-    return Subject(paths=(Path(file.name),), name="piped log", spooled=True)
+    return UserInput(paths=(Path(file.name),), name="piped log", spooled=True)
 
 
 def _spool() -> tempfile._TemporaryFileWrapper[bytes]:

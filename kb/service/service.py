@@ -1,75 +1,77 @@
-"""The engine behind the screen: one thread owns the knowledge, so that nothing blocks typing."""
+"""The one object that faces ask. One thread owns the knowledge, so that no face waits for it.
+
+Every method returns a future: the command line waits for it, the screen and a server await it.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from kb.errors import CorpusError
+from index.progress import Notify, Report, silent_notify, silent_report
+from kb.errors import KbError
 
 if TYPE_CHECKING:
+    from kb.contribute.draft import Answers
     from kb.conversation import Conversation
     from kb.corpus.base import KnowledgeBase
-    from kb.corpus.sync import Notify, Report
     from kb.diagnosis import Diagnosis
     from kb.incident import Incident
-    from kb.service.input import Subject
+    from kb.log import Log
     from kb.settings import Settings
 
 Result = TypeVar("Result")
 
+REFRESH_SECONDS = 1.0
+"""The files of all incidents are looked at for changes at most this often: it takes 10 ms."""
+
+MATCHES = 5
+"""Matches of an answer unless the user asks for another number."""
+
 
 class SupersededError(Exception):
-    """Nobody waits for this any more: a newer search began, or the app is gone."""
+    """Nobody waits for this any more: a newer diagnosis began, or the service is closed."""
 
 
-class Engine:
-    """Answers one request after the other. A newer search stops an older one.
+class Service:
+    """Answers one request after the other; a newer diagnosis stops an older one.
 
-    The modules of `kb` that search are imported in the thread: they take as long as all else.
+    It answers from the incidents as they are on disk: what was added, changed or removed since the
+    last request is taken up by the next one. The modules that search are imported in its thread:
+    they take as long as all else.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, report: Report = silent_report, notify: Notify = silent_notify
+    ) -> None:
+        """`report` and `notify` are called in the thread of the service."""
         self._settings = settings
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        self._report = report
+        self._notify = notify
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="service")
         self._knowledge: KnowledgeBase | None = None
-        self._opened = asyncio.Event()
+        self._looked_at = -REFRESH_SECONDS
         self._closed = False
         self._stop = threading.Event()
 
-    async def open(self, report: Report, notify: Notify) -> int:
-        """Load the index, after building it where it is missing; return the number of incidents.
+    def open(self) -> Future[int]:
+        """Load the index, after building it where it is missing; give the number of incidents.
+        Without it the first request does the same.
 
-        Raises:
+        Raises (in the future):
             KbError: with one sentence for the user.
         """
+        return self._ask(len)
 
-        def load() -> int:
-            from kb.corpus.base import KnowledgeBase
+    def diagnose(self, open_log: Callable[[], Log], top: int = MATCHES) -> Future[Diagnosis]:
+        """Say what is known about a log, which is opened and read in the thread.
 
-            self._knowledge = KnowledgeBase.open(self._settings, reported, notify)
-            return len(self._knowledge)
-
-        def reported(done: int, total: int) -> None:
-            if self._closed:
-                raise SupersededError
-            report(done, total)
-
-        try:
-            return await self._run(load)
-        finally:
-            self._opened.set()
-
-    async def diagnose(self, subject: Subject) -> Diagnosis:
-        """Say what is known about a subject.
-
-        Raises:
+        Raises (in the future):
             LogError: it cannot be read.
-            SupersededError: another search began.
+            SupersededError: another diagnosis began.
         """
         self._stop.set()
         self._stop = stop = threading.Event()
@@ -83,12 +85,12 @@ class Engine:
             from kb.log import Log
 
             check()
-            log = Log(source.watched(check) for source in subject.sources)
-            return diagnose(log, knowledge)
+            watched = Log(source.watched(check) for source in open_log().sources)
+            return diagnose(watched, knowledge, top)
 
-        return await self._ask(search)
+        return self._ask(search)
 
-    async def reply(self, conversation: Conversation, text: str) -> Conversation:
+    def reply(self, conversation: Conversation, text: str) -> Future[Conversation]:
         """Take in what the user says."""
 
         def answer(knowledge: KnowledgeBase) -> Conversation:
@@ -96,33 +98,79 @@ class Engine:
 
             return reply(conversation, text, knowledge)
 
-        return await self._ask(answer)
+        return self._ask(answer)
 
-    async def draft(self, diagnosis: Diagnosis) -> Incident:
-        """A new record of this case, for a person to complete."""
+    def draft(self, diagnosis: Diagnosis) -> Future[Incident]:
+        """A new record of this case, for a person to complete; secrets are masked."""
 
         def write(knowledge: KnowledgeBase) -> Incident:
             from kb.contribute.draft import draft_record
 
             return draft_record(diagnosis, knowledge)
 
-        return await self._ask(write)
+        return self._ask(write)
 
-    async def incidents(self) -> list[Incident]:
+    def blank(self, answers: Answers) -> Future[Incident]:
+        """A new record made of what a person answered."""
+
+        def write(knowledge: KnowledgeBase) -> Incident:
+            from kb.contribute.draft import blank_record
+
+            return blank_record(answers, knowledge)
+
+        return self._ask(write)
+
+    def incidents(self) -> Future[list[Incident]]:
         """All records, in order of their ids."""
-        return await self._ask(lambda knowledge: knowledge.incidents())
+        return self._ask(lambda knowledge: knowledge.incidents())
+
+    def refresh(self) -> None:
+        """Look for changed incidents before the next request, however soon it comes."""
+        self._looked_at = -REFRESH_SECONDS
 
     def close(self) -> None:
         """Stop reading and release the index; does not wait."""
         self._closed = True
         self._stop.set()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.submit(self._release)
+        self._pool.shutdown(wait=False)
 
-    async def _ask(self, question: Callable[[KnowledgeBase], Result]) -> Result:
-        await self._opened.wait()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, question: Callable[[KnowledgeBase], Result]) -> Future[Result]:
+        return self._pool.submit(lambda: question(self._current()))
+
+    def _current(self) -> KnowledgeBase:
+        """The knowledge as it is on disk now."""
+        if self._closed:
+            raise SupersededError
         if self._knowledge is None:
-            raise CorpusError("there is no index to search; kb doctor says what is wrong with it")
-        return await self._run(partial(question, self._knowledge))
+            self._knowledge = self._opened()
+        elif time.monotonic() - self._looked_at >= REFRESH_SECONDS:
+            self._refresh(self._knowledge)
+        self._looked_at = time.monotonic()
+        return self._knowledge
 
-    async def _run(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+    def _opened(self) -> KnowledgeBase:
+        from kb.corpus.base import KnowledgeBase
+
+        return KnowledgeBase.open(self._settings, self._reported, self._notify)
+
+    def _refresh(self, knowledge: KnowledgeBase) -> None:
+        try:
+            knowledge.refresh()
+        except KbError as error:
+            self._notify(f"{error}; the incidents as they were stay in use")
+
+    def _reported(self, done: int, total: int) -> None:
+        if self._closed:
+            raise SupersededError
+        self._report(done, total)
+
+    def _release(self) -> None:
+        if self._knowledge is not None:
+            self._knowledge.close()

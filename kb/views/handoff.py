@@ -1,160 +1,23 @@
-"""The note that one engineer hands to the next: what is known, what was done, what was said.
-
-It goes into tickets and chats, so secrets are masked in all of it.
-"""
+"""The hand-off note as a page of Markdown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Protocol
+from collections.abc import Iterator
 
 import msgspec
 
-from kb.diagnosis import Diagnosis, Match, Why
+from kb.diagnosis import Diagnosis, Match
 from kb.evidence import EvidenceLine, Facts
-from kb.evidence.markers import Grade
 from kb.incident import Step
 from kb.job import Job, Saying
 from kb.log.clean import strip_controls
-from kb.log.secrets import mask_lines, without_secrets
 from kb.markdown import fenced
-from kb.verdict import ANSWER_AT, Verdict, percent
+from kb.service.handoff import HandOff
+from kb.verdict import percent
 from kb.views.job import place, who
-from kb.views.json import indented, to_object
 
-SCHEMA = 1
-"""Of the JSON; grows when a key is removed or changes its meaning."""
-
-_MOST_LINES = 20
 _MOST_CULPRITS = 4
-
-
-class Spoken(Protocol):
-    """A turn of a conversation."""
-
-    @property
-    def speaker(self) -> str:
-        """Who speaks."""
-
-    @property
-    def text(self) -> str:
-        """What is said."""
-
-
-class Said(msgspec.Struct, frozen=True):
-    """The turn as the note has it."""
-
-    speaker: str
-    text: str
-
-
-class HandOff(msgspec.Struct, frozen=True):
-    """All that goes into the note."""
-
-    time: datetime
-    """With its time zone."""
-    sources: tuple[str, ...]
-    """Names of the files, or what else was diagnosed."""
-    diagnosis: Diagnosis
-    """With its matches as they stand now: a conversation may have changed them."""
-    done: Mapping[str, Collection[int]]
-    """The steps that were done, from 0, by the id of the incident whose fix they are."""
-    conversation: tuple[Said, ...]
-
-    @classmethod
-    def of(
-        cls,
-        diagnosis: Diagnosis,
-        time: datetime,
-        sources: Sequence[str],
-        matches: Sequence[Match] | None = None,
-        done: Mapping[str, Collection[int]] | None = None,
-        conversation: Iterable[Spoken] = (),
-    ) -> HandOff:
-        """Take down what there is, with secrets masked. `matches` are those of the diagnosis unless
-        given."""
-        if matches is not None:
-            diagnosis = msgspec.structs.replace(
-                diagnosis, matches=tuple(matches), verdict=_verdict(matches, diagnosis)
-            )
-        said = tuple(Said(turn.speaker, turn.text) for turn in conversation)
-        note = cls(time, tuple(sources), _with_keys_masked(diagnosis), done or {}, said)
-        return without_secrets(note)
-
-    @property
-    def name(self) -> str:
-        """How a file of it is called, without its ending: `incident-20261121-0310`."""
-        return f"incident-{self.time:%Y%m%d-%H%M}"
-
-    def evidence(self) -> list[EvidenceLine]:
-        """The lines that speak for the first match and the most telling ones, in order of place."""
-        lines = [why.line for match in self.diagnosis.matches[:1] for why in match.why]
-        lines += [line for line in self.diagnosis.evidence.lines if line.grade >= Grade.ERROR]
-        chosen = {(line.file or "", line.number): line for line in lines[:_MOST_LINES]}
-        return [chosen[key] for key in sorted(chosen)]
-
-    def fixes(self) -> Iterator[tuple[Match, list[tuple[Step, bool]]]]:
-        """The fix of the first match and those that were begun: each step and if it is done."""
-        for match in self.diagnosis.matches:
-            done = self.done.get(match.incident.id, ())
-            if match is self.diagnosis.matches[0] or done:
-                steps = enumerate(match.incident.body.fix)
-                yield match, [(step, number in done) for number, step in steps]
-
-
-def _verdict(matches: Sequence[Match], diagnosis: Diagnosis) -> Verdict:
-    if not matches:
-        return Verdict.UNKNOWN if diagnosis.matches else diagnosis.verdict
-    return Verdict.MATCH if matches[0].confidence >= ANSWER_AT else Verdict.POSSIBLE
-
-
-def _with_keys_masked(diagnosis: Diagnosis) -> Diagnosis:
-    """Private keys are masked where all their lines are together; what is quoted follows."""
-    masked = mask_lines(diagnosis.evidence.lines)
-    text = {(line.file, line.number): line.text for line in masked}
-
-    def quoted(why: Why) -> Why:
-        shown = text.get((why.line.file, why.line.number), why.line.text)
-        return Why(msgspec.structs.replace(why.line, text=shown), why.by)
-
-    matches = (
-        msgspec.structs.replace(match, why=tuple(map(quoted, match.why)))
-        for match in diagnosis.matches
-    )
-    evidence = msgspec.structs.replace(diagnosis.evidence, lines=masked)
-    return msgspec.structs.replace(diagnosis, matches=tuple(matches), evidence=evidence)
-
-
-def to_json(handoff: HandOff) -> str:
-    """One JSON object, indented: what `kb ask --json` prints as `diagnosis`, and beside it what was
-    done and said."""
-    return indented(_to_object(handoff))
-
-
-def _to_object(handoff: HandOff) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "time": handoff.time,
-        "sources": handoff.sources,
-        "diagnosis": to_object(handoff.diagnosis),
-        "evidence": [
-            {"file": line.file, "line": line.number, "text": line.text, "count": line.count}
-            for line in handoff.evidence()
-        ],
-        "steps": [
-            {
-                "incident": match.incident.id,
-                "step": step.text,
-                "command": step.command,
-                "done": done,
-            }
-            for match, steps in handoff.fixes()
-            for step, done in steps
-        ],
-        "conversation": handoff.conversation,
-    }
 
 
 def to_markdown(handoff: HandOff) -> str:

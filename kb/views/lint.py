@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kb.log.clean import strip_controls
 from kb.problem import Problem
-from kb.views.json import indented
+from kb.service.wire import indented
 
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY_ESCAPES = {**_ESCAPES, ":": "%3A", ",": "%2C"}

@@ -11,9 +11,10 @@ import pytest
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.log import Log
+from kb.service.handoff import HandOff, Said, to_json
 from kb.service.history import History, Search
 from kb.settings import Settings
-from kb.views.handoff import HandOff, Said, to_json, to_markdown
+from kb.views.handoff import to_markdown
 from tests.e2e.conftest import Small
 
 SECRETS = {

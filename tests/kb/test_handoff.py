@@ -15,8 +15,9 @@ from kb.diagnosis import diagnose
 from kb.errors import OutputError
 from kb.files import write_new
 from kb.log import Log
+from kb.service.handoff import HandOff, Said, to_json
 from kb.verdict import Verdict, percent
-from kb.views.handoff import HandOff, Said, to_json, to_markdown
+from kb.views.handoff import to_markdown
 
 SAMPLE = Path("benchmarks/samples/nccl-shm.log")
 NOW = datetime(2026, 11, 21, 3, 10, tzinfo=UTC)

@@ -15,6 +15,7 @@ from index.signatures import Scanner
 from kb.errors import IncidentError
 from kb.evidence import collect
 from kb.evidence.markers import MARKER_PATTERNS
+from kb.evidence.secrets import mask_secrets
 from kb.incident import (
     Body,
     Certainty,
@@ -31,7 +32,6 @@ from kb.incident import (
 from kb.log import Log
 from kb.log.clean import clean_block, strip_controls
 from kb.log.mask import mask
-from kb.log.secrets import mask_secrets
 from kb.markdown import parse, render
 
 # The same texts in every run: a change is not to fail by what another one broke. New ones are

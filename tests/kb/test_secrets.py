@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.log.secrets import mask_secrets
+from kb.evidence.secrets import mask_secrets
 
 _RANDOM = random.Random(7)
 

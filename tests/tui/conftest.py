@@ -12,7 +12,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from kb.paths import packaged_incidents
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from kb.settings import Settings
 from tui.app import KbApp
 
@@ -61,7 +61,7 @@ def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start(small_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Run the app over four records: `async with start(size, subject, **settings) as pilot`."""
+    """Run the app over four records: `async with start(size, user_input, **settings) as pilot`."""
     monkeypatch.setattr("kb.corpus.directories.packaged_incidents", lambda: INCIDENTS)
     monkeypatch.setenv("KB_CACHE", str(small_cache))
     monkeypatch.setenv("KB_STATE", str(tmp_path / "state"))
@@ -70,11 +70,11 @@ def start(small_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     @asynccontextmanager
     async def run(
         size: tuple[int, int] = (120, 34),
-        subject: Subject | None = None,
+        user_input: UserInput | None = None,
         loaded: bool = True,
         **settings: object,
     ) -> AsyncIterator[Pilot[int]]:
-        app = KbApp(Settings(**settings), subject or Subject())  # type: ignore[arg-type]
+        app = KbApp(Settings(**settings), user_input or UserInput())  # type: ignore[arg-type]
         async with app.run_test(size=size) as pilot:
             if loaded:
                 await settle(pilot)

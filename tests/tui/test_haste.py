@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from tests.tui.conftest import SHM, WATCHDOG, Start, app_of, paste, settle, until, until_shown
 from tui.widgets.paste_box import PasteBox
 from tui.widgets.talk import Talk
@@ -26,17 +26,17 @@ async def test_what_is_said_of_one_case_does_not_bring_it_back(start: Start) -> 
         main = app_of(pilot).main
         main.query_one(Talk).post_message(Talk.Said("only with 2 nodes"))
         main.query_one(PasteBox).take(SHM)
-        await until(pilot, lambda: main.case is not None and main.case.subject.text == SHM)
+        await until(pilot, lambda: main.case is not None and main.case.user_input.text == SHM)
         await settle(pilot)
         assert main.case is not None
-        assert main.case.subject.text == SHM
+        assert main.case.user_input.text == SHM
         assert len(main.case.conversation.turns) == 1
 
 
 async def test_an_answer_neither_takes_nor_changes_the_box_of_who_types(start: Start) -> None:
     async with start() as pilot:
         main = app_of(pilot).main
-        main.ask(Subject(text=SHM))
+        main.ask(UserInput(text=SHM))
         main.query_one(PasteBox).insert("and another thing")
         await until(pilot, lambda: main.case is not None)
         await settle(pilot)

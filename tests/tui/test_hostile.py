@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from tests.tui.conftest import (
     SHM,
     Start,
@@ -63,7 +63,7 @@ async def test_hostile_text_in_a_file_and_its_name(start: Start, tmp_path: Path)
     for rank in range(2):
         path = directory / f"rank{rank}[bold]{TITLE}火.log"
         path.write_text(HOSTILE.replace("[3]", f"[{rank}]"))
-    async with start(subject=Subject(paths=(directory,), name=str(directory))) as pilot:
+    async with start(user_input=UserInput(paths=(directory,), name=str(directory))) as pilot:
         await answered(pilot)
         assert_harmless(shown(pilot))
         await press(pilot, "e")
@@ -77,7 +77,7 @@ async def test_hostile_text_in_a_file_and_its_name(start: Start, tmp_path: Path)
 async def test_a_name_that_is_not_utf_8(start: Start, tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"train-\xff\xe9.log")
     path.write_text(SHM)
-    async with start(subject=Subject(paths=(path,), name=str(path))) as pilot:
+    async with start(user_input=UserInput(paths=(path,), name=str(path))) as pilot:
         await answered(pilot)
         shown(pilot).encode("utf-8")
         await press(pilot, "x", "enter")
@@ -92,7 +92,7 @@ async def test_a_name_that_is_not_utf_8(start: Start, tmp_path: Path) -> None:
 async def test_hostile_name_of_a_file_that_is_not_there(start: Start, tmp_path: Path) -> None:
     path = tmp_path / f"[bold]{TITLE}{BIDI}.log"
     async with start() as pilot:
-        app_of(pilot).main.ask(Subject(paths=(path,), name=str(path)))
+        app_of(pilot).main.ask(UserInput(paths=(path,), name=str(path)))
         await until(pilot, lambda: "no such file" in told(pilot).lower())
         assert_harmless(told(pilot))
         assert_harmless(shown(pilot))
@@ -122,7 +122,7 @@ async def test_a_note_of_a_hostile_log_is_harmless(start: Start, tmp_path: Path)
 async def test_a_line_of_30_mb_is_shown(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "one.log"
     path.write_text("x" * 30_000_000 + f"\n{SHM}")
-    async with start(subject=Subject(paths=(path,), name="one.log")) as pilot:
+    async with start(user_input=UserInput(paths=(path,), name="one.log")) as pilot:
         await answered(pilot)
         assert "shm-too-small" in shown(pilot)
         await until_shown(pilot, "5 lines")

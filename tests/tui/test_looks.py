@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from kb.errors import SettingsError
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from kb.settings import Settings
 from tests.conftest import copy_cache
 from tests.tui.conftest import SHM, Start, answered, app_of, paste, press, shown, told, until
@@ -57,7 +57,7 @@ async def test_the_theme_can_be_changed_on_the_way(start: Start) -> None:
 
 def test_a_theme_that_is_not_there_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"the theme pink, which there is not; choose of: "):
-        KbApp(Settings(theme="pink"), Subject())
+        KbApp(Settings(theme="pink"), UserInput())
 
 
 async def test_without_colour_nothing_is_lost(
@@ -82,7 +82,7 @@ async def test_the_first_start_builds_the_index_and_says_so(
         main = app_of(pilot).main
         say = main.say
         monkeypatch.setattr(main, "say", lambda status: (said.append(status), say(status)))
-        main.ask(Subject(text=SHM))
+        main.ask(UserInput(text=SHM))
         await answered(pilot)
         assert "shm-too-small" in shown(pilot)
         assert any(status.startswith("building the index, once: ") for status in said)

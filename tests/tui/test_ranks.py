@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.widgets import DataTable
 
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from tests.tui.conftest import HEALTHY, Start, answered, app_of, paste, press, shown, told, until
 from tui.screens.ranks import RanksScreen
 from tui.widgets.log_view import LogView
@@ -15,12 +15,12 @@ from tui.widgets.log_view import LogView
 JOBS = Path("benchmarks/jobs").resolve()
 
 
-def job(name: str) -> Subject:
-    return Subject(paths=(JOBS / name / "logs",), name=name)
+def job(name: str) -> UserInput:
+    return UserInput(paths=(JOBS / name / "logs",), name=name)
 
 
 async def test_the_first_failure_is_on_top(start: Start) -> None:
-    async with start(subject=job("acc-lora")) as pilot:
+    async with start(user_input=job("acc-lora")) as pilot:
         await answered(pilot)
         assert "First to fail  rank 1" in shown(pilot)
         assert "ranks 0-3" in shown(pilot)
@@ -37,7 +37,7 @@ async def test_the_first_failure_is_on_top(start: Start) -> None:
 
 
 async def test_a_row_leads_to_its_line(start: Start) -> None:
-    async with start(subject=job("acc-lora")) as pilot:
+    async with start(user_input=job("acc-lora")) as pilot:
         await answered(pilot)
         await press(pilot, "r")
         await until(pilot, lambda: isinstance(pilot.app.screen, RanksScreen))
@@ -50,7 +50,7 @@ async def test_a_row_leads_to_its_line(start: Start) -> None:
 
 
 async def test_a_row_without_a_line_says_so(start: Start) -> None:
-    async with start(subject=job("acc-lora")) as pilot:
+    async with start(user_input=job("acc-lora")) as pilot:
         await answered(pilot)
         await press(pilot, "r")
         await until(pilot, lambda: isinstance(pilot.app.screen, RanksScreen))
@@ -61,7 +61,7 @@ async def test_a_row_without_a_line_says_so(start: Start) -> None:
 
 
 async def test_a_line_that_is_picked_is_seen_on_a_small_screen(start: Start) -> None:
-    async with start(size=(80, 24), subject=job("acc-lora")) as pilot:
+    async with start(size=(80, 24), user_input=job("acc-lora")) as pilot:
         await answered(pilot)
         await press(pilot, "r")
         await until(pilot, lambda: isinstance(pilot.app.screen, RanksScreen))
@@ -70,7 +70,7 @@ async def test_a_line_that_is_picked_is_seen_on_a_small_screen(start: Start) -> 
 
 
 async def test_missing_ranks_are_named(start: Start) -> None:
-    async with start(subject=job("bidx-sort")) as pilot:
+    async with start(user_input=job("bidx-sort")) as pilot:
         await answered(pilot)
         await press(pilot, "r")
         await until(pilot, lambda: "no line of theirs in the logs" in shown(pilot))
@@ -78,7 +78,7 @@ async def test_missing_ranks_are_named(start: Start) -> None:
 
 
 async def test_a_slow_rank_did_not_fail(start: Start) -> None:
-    async with start(subject=job("late-lag")) as pilot:
+    async with start(user_input=job("late-lag")) as pilot:
         await answered(pilot)
         assert "Slow  rank 3" in shown(pilot)
         await press(pilot, "r")

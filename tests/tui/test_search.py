@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from tests.tui.conftest import (
     FOLLOW_ON,
     HEALTHY,
@@ -89,7 +89,7 @@ async def test_what_is_typed_is_searched_for_with(start: Start, key: str) -> Non
         await answered(pilot)
         case = app_of(pilot).main.case
         assert case is not None
-        assert case.subject.text == "Watchdog caught\ntimeout"
+        assert case.user_input.text == "Watchdog caught\ntimeout"
 
 
 async def test_nothing_typed_is_not_searched_for(start: Start) -> None:
@@ -105,14 +105,14 @@ async def test_a_newer_search_replaces_an_older_one(start: Start, tmp_path: Path
     long.write_text(f"{WATCHDOG}\n" * 400_000)
     async with start() as pilot:
         main = app_of(pilot).main
-        main.ask(Subject(paths=(long,), name=str(long)))
+        main.ask(UserInput(paths=(long,), name=str(long)))
         await pilot.pause()
-        main.ask(Subject(text=SHM))
+        main.ask(UserInput(text=SHM))
         await answered(pilot)
         assert main.case is not None
-        assert main.case.subject.text == SHM
+        assert main.case.user_input.text == SHM
         await pilot.app.workers.wait_for_complete()
-        assert main.case.subject.text == SHM
+        assert main.case.user_input.text == SHM
         assert "shm-too-small" in shown(pilot)
         assert not told(pilot)
 
@@ -146,7 +146,7 @@ async def test_a_large_paste_is_shown_as_a_log(start: Start, text: str, lines: s
 async def test_a_file_is_diagnosed_from_the_start(start: Start, tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_text(SHM)
-    async with start(subject=Subject(paths=(log,), name="train.log")) as pilot:
+    async with start(user_input=UserInput(paths=(log,), name="train.log")) as pilot:
         await until_shown(pilot, "shm-too-small")
         assert "4 lines" in shown(pilot)
 
@@ -178,7 +178,7 @@ async def test_a_log_that_cannot_be_read_is_told_and_the_answer_stays(
 ) -> None:
     async with start() as pilot:
         await paste(pilot, SHM)
-        app_of(pilot).main.ask(Subject(paths=(tmp_path / "gone.log",), name="gone.log"))
+        app_of(pilot).main.ask(UserInput(paths=(tmp_path / "gone.log",), name="gone.log"))
         await until(pilot, lambda: "gone.log" in told(pilot))
         assert "no such file" in told(pilot).lower()
         assert "shm-too-small" in shown(pilot)
@@ -209,7 +209,9 @@ async def test_states_are_told(start: Start, text: str, sentences: list[str]) ->
 
 async def test_an_empty_log_is_told(start: Start, tmp_path: Path) -> None:
     (tmp_path / "empty.log").touch()
-    async with start(subject=Subject(paths=(tmp_path / "empty.log",), name="empty.log")) as pilot:
+    async with start(
+        user_input=UserInput(paths=(tmp_path / "empty.log",), name="empty.log")
+    ) as pilot:
         await until_shown(pilot, "Nothing to read")
 
 
@@ -222,7 +224,7 @@ async def test_one_line_is_one_line(start: Start) -> None:
 async def test_after_a_wrong_path_the_screen_says_again_what_it_shows(
     start: Start, tmp_path: Path
 ) -> None:
-    wrong = Subject(paths=(tmp_path / "gone.log",), name="gone.log")
+    wrong = UserInput(paths=(tmp_path / "gone.log",), name="gone.log")
     async with start() as pilot:
         main, box = app_of(pilot).main, pilot.app.query_one(PasteBox)
         main.ask(wrong)

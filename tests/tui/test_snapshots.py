@@ -13,7 +13,7 @@ import pytest
 from pytest_textual_snapshot import SVGImageExtension
 from textual.pilot import Pilot
 
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from kb.settings import Settings
 from tests.tui.conftest import (
     SHM,
@@ -63,7 +63,7 @@ async def unknown(pilot: Pilot[int]) -> None:
 
 
 async def ranks(pilot: Pilot[int]) -> None:
-    app_of(pilot).main.ask(Subject(paths=(JOB,), name="acc-lora"))
+    app_of(pilot).main.ask(UserInput(paths=(JOB,), name="acc-lora"))
     await answered(pilot)
     await press(pilot, "r")
     await until(pilot, lambda: isinstance(pilot.app.screen, RanksScreen))
@@ -80,12 +80,12 @@ async def keys(pilot: Pilot[int]) -> None:
 )
 def test_it_looks_as_it_did(snap_compare: Compare, drive: Drive, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[int]) -> None:
-        for one in app_of(pilot).screen.query("TextArea, Input"):
+        for one in app_of(pilot).screen.query("TextArea, UserInput"):
             one.cursor_blink = False  # type: ignore[attr-defined]
         await until_shown(pilot, "4 records, offline")
         await drive(pilot)
         app_of(pilot).say_ready()  # without how long it took
         await pilot.pause()
 
-    app = KbApp(Settings(history=False), Subject())
+    app = KbApp(Settings(history=False), UserInput())
     assert snap_compare(app, terminal_size=size, run_before=before)

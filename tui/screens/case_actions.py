@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import wrap_future
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from textual import work
 from textual.screen import Screen
 
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from tui.clipboard import copy
 from tui.tour import sample
 from tui.widgets.detail import Detail
@@ -30,7 +31,7 @@ class CaseActions(Screen[None]):
 
     app: KbApp
     case: Case | None
-    ask: Callable[[Subject], object]
+    ask: Callable[[UserInput], object]
 
     @property
     def selected(self) -> Match | None:
@@ -124,7 +125,7 @@ class CaseActions(Screen[None]):
         number = int(key)
         question = self.case and self.case.conversation.question
         if self.case is None and number <= 3:
-            self.ask(Subject(text=sample(number)))
+            self.ask(UserInput(text=sample(number)))
         elif question and number <= len(question.answers):
             self.query_one(Talk).post_message(Talk.Said(question.answers[number - 1]))
 
@@ -159,10 +160,11 @@ class CaseActions(Screen[None]):
         from tui.screens.draft import DraftScreen
 
         if self.case:
-            record = await self.app.engine.draft(self.case.diagnosis)
+            record = await wrap_future(self.app.service.draft(self.case.diagnosis))
             directory = Path(next(iter(self.app.settings.incidents), Path.cwd())).expanduser()
             written = await self.app.push_screen_wait(DraftScreen(record, directory))
             if written:
+                self.app.service.refresh()
                 self.app.tell(f"Written: {written}. Complete it, then: kb lint {written}")
 
     @work(group="browse", exclusive=True)
@@ -170,7 +172,8 @@ class CaseActions(Screen[None]):
         """Read all records."""
         from tui.screens.browse import BrowseScreen
 
-        self.app.push_screen(BrowseScreen(await self.app.engine.incidents()))
+        incidents = await wrap_future(self.app.service.incidents())
+        self.app.push_screen(BrowseScreen(incidents))
 
     @work(group="history", exclusive=True)
     async def action_history(self) -> None:
@@ -178,9 +181,9 @@ class CaseActions(Screen[None]):
         from tui.screens.history import HistoryScreen
 
         screen = HistoryScreen(self.app.history.load(), self.app.settings.history)
-        subject = await self.app.push_screen_wait(screen)
-        if subject:
-            self.ask(subject)
+        user_input = await self.app.push_screen_wait(screen)
+        if user_input:
+            self.ask(user_input)
 
     @work(group="open", exclusive=True)
     async def action_open(self) -> None:
@@ -189,7 +192,7 @@ class CaseActions(Screen[None]):
 
         path = await self.app.push_screen_wait(PickScreen("Open a log, or the logs of one job"))
         if path:
-            self.ask(Subject(paths=(path,), name=str(path)))
+            self.ask(UserInput(paths=(path,), name=str(path)))
 
     @work(group="batch", exclusive=True)
     async def action_batch(self) -> None:
@@ -201,4 +204,4 @@ class CaseActions(Screen[None]):
         if directory:
             path = await self.app.push_screen_wait(BatchScreen(directory, self.app.settings))
             if path:
-                self.ask(Subject(paths=(path,), name=str(path)))
+                self.ask(UserInput(paths=(path,), name=str(path)))

@@ -13,7 +13,8 @@ from textual.widgets import Input, Static
 from kb.errors import OutputError
 from kb.files import write_new
 from kb.log.clean import strip_controls
-from kb.views.handoff import HandOff, to_json, to_markdown
+from kb.service.handoff import HandOff, to_json
+from kb.views.handoff import to_markdown
 from tui.screens.sheet import Sheet
 
 

@@ -14,7 +14,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from kb.service.history import Search
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
 
@@ -23,7 +23,7 @@ _LONGEST_TITLE = 90
 _OFF = "Searches are not remembered: the configuration says history = false."
 
 
-class HistoryScreen(Screen[Subject | None]):
+class HistoryScreen(Screen[UserInput | None]):
     """Ends with what is to be searched for again."""
 
     BINDINGS = bindings(Place.HISTORY)
@@ -52,7 +52,7 @@ class HistoryScreen(Screen[Subject | None]):
         if place is not None:
             search = self._searches[place]
             name = ", ".join(search.paths)
-            self.dismiss(Subject(search.text, tuple(map(Path, search.paths)), name))
+            self.dismiss(UserInput(search.text, tuple(map(Path, search.paths)), name))
 
 
 def _line(search: Search) -> Content:

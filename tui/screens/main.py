@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from asyncio import wrap_future
 from typing import TYPE_CHECKING
 
 from textual import events, on, work
@@ -12,7 +13,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from kb.errors import KbError
-from kb.service.input import Subject
+from kb.service.input import UserInput
 from kb.service.service import SupersededError
 from tui.actions import Place, bindings
 from tui.case import Case
@@ -42,11 +43,11 @@ class MainScreen(CaseActions):
     HORIZONTAL_BREAKPOINTS = [(0, "-too-narrow"), (60, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-too-low"), (20, "-low"), (30, "-high")]  # noqa: RUF012
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, user_input: UserInput) -> None:
         super().__init__()
         self.case: Case | None = None
         self._talking = asyncio.Lock()
-        self._first = subject
+        self._first = user_input
 
     def compose(self) -> ComposeResult:
         yield Static(_TOO_SMALL, id="too-small")
@@ -102,46 +103,46 @@ class MainScreen(CaseActions):
 
     @on(PasteBox.Asked)
     def _asked(self, event: PasteBox.Asked) -> None:
-        self.ask(event.subject)
+        self.ask(event.user_input)
 
     @on(PasteBox.SampleChosen)
     def _sample_chosen(self, event: PasteBox.SampleChosen) -> None:
-        self.ask(Subject(text=sample(event.number)))
+        self.ask(UserInput(text=sample(event.number)))
 
     @work(exclusive=True, group="search")
-    async def ask(self, subject: Subject) -> None:
-        """Diagnose a subject and show the answer; a newer one replaces it."""
+    async def ask(self, user_input: UserInput) -> None:
+        """Diagnose what the user gave and show the answer; a newer one replaces it."""
         from kb.conversation import begin
 
-        self._entitle(subject)
-        self.say(f"reading {subject.title}")
+        self._entitle(user_input)
+        self.say(f"reading {user_input.title}")
         try:
-            diagnosis = await self.app.engine.diagnose(subject)
+            diagnosis = await wrap_future(self.app.service.diagnose(user_input.open))
         except SupersededError:
             return
         except KbError as error:
-            self._entitle(self.case.subject if self.case else Subject(text=subject.text))
+            self._entitle(self.case.user_input if self.case else UserInput(text=user_input.text))
             self.app.say_ready()
             self.app.tell(str(error), severity="error")
             return
-        self.app.remember(subject, diagnosis)
-        await self._show(Case(subject, begin(diagnosis)))
+        self.app.remember(user_input, diagnosis)
+        await self._show(Case(user_input, begin(diagnosis)))
         for notice in diagnosis.notices:
             self.app.tell(notice, severity="warning")
 
-    def _entitle(self, subject: Subject) -> None:
+    def _entitle(self, user_input: UserInput) -> None:
         """Say in the box what the answer is about, unless something else is being typed."""
         box = self.query_one(PasteBox)
-        if subject.text != box.text and not box.is_draft:
-            box.show_asked(subject.text)
-        box.placeholder = subject.name
+        if user_input.text != box.text and not box.is_draft:
+            box.show_asked(user_input.text)
+        box.placeholder = user_input.name
 
     async def _show(self, case: Case) -> None:
         """Show a new case."""
         self.case = case
         self.set_class(True, "-answered")
         self.query_one(PasteBox).touring = False
-        self.query_one(LogPane).show(case.subject, case.diagnosis)
+        self.query_one(LogPane).show(case.user_input, case.diagnosis)
         first = first_to_fail(case.diagnosis.job)
         self.query_one("#first-to-fail", Static).update(first)
         self.query_one("#first-to-fail").display = bool(first)
@@ -175,8 +176,9 @@ class MainScreen(CaseActions):
             case = self.case
             if case is None:
                 return
-            conversation = await self.app.engine.reply(case.conversation, event.text)
-            if self.case and self.case.subject is case.subject:
+            reply = self.app.service.reply(case.conversation, event.text)
+            conversation = await wrap_future(reply)
+            if self.case and self.case.user_input is case.user_input:
                 self.case = self.case.said(conversation)
                 await self._show_matches(self.case)
 

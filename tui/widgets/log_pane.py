@@ -13,7 +13,7 @@ from tui.widgets.log_view import LogView
 if TYPE_CHECKING:
     from kb.diagnosis import Diagnosis, Why
     from kb.log import Source
-    from kb.service.input import Subject
+    from kb.service.input import UserInput
     from tui.lines import Lines
 
 
@@ -33,10 +33,10 @@ class LogPane(Vertical):
     def compose(self) -> ComposeResult:
         yield LogView()
 
-    def show(self, subject: Subject, diagnosis: Diagnosis) -> None:
+    def show(self, user_input: UserInput, diagnosis: Diagnosis) -> None:
         """Show the first of the files."""
-        self._sources = {source.name: source for source in subject.sources}
-        self._text = subject.text
+        self._sources = {source.name: source for source in user_input.sources}
+        self._text = user_input.text
         self._about = _ranks(diagnosis)
         self._why, self._current = (), None
         self._first_failure = _first_failure(diagnosis)

@@ -7,7 +7,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import TextArea
 
-from kb.service.input import Subject, attach, is_large
+from kb.service.input import UserInput, attach, is_large
 from tui.actions import Place, bindings
 
 _QUIET_S = 0.15
@@ -23,9 +23,9 @@ class PasteBox(TextArea):
     class Asked(Message):
         """The user wants to know about this."""
 
-        def __init__(self, subject: Subject) -> None:
+        def __init__(self, user_input: UserInput) -> None:
             super().__init__()
-            self.subject = subject
+            self.user_input = user_input
 
     class SampleChosen(Message):
         """A key of the tour was pressed while the box is empty."""
@@ -71,7 +71,7 @@ class PasteBox(TextArea):
         """Ask about what is in the box."""
         self._asked = self.text
         if self.text.strip():
-            self.post_message(self.Asked(Subject(text=self.text)))
+            self.post_message(self.Asked(UserInput(text=self.text)))
 
     def show_asked(self, text: str) -> None:
         """Show what was asked elsewhere."""

@@ -13,9 +13,9 @@ import msgspec
 from kb.contribute.lint.private import private_names
 from kb.contribute.neutral import neutral
 from kb.errors import IncidentError
+from kb.evidence.secrets import mask_secrets
 from kb.files import write_whole
 from kb.incident import Incident
-from kb.log.secrets import mask_secrets
 from kb.markdown import parse, render
 
 Item = TypeVar("Item")

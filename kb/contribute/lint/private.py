@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.rule import Rule
 from kb.contribute.neutral import is_public
+from kb.evidence.secrets import mask_secrets
 from kb.log.prefixes import split_prefix
-from kb.log.secrets import mask_secrets
 from kb.problem import Problem
 
 _ADDRESS = re.compile(r"(?<![\w.+=-])(?:\d{1,3}\.){3}\d{1,3}(?![\w.-]*\d)")

@@ -1,0 +1,32 @@
+"""What the exit code of every command means; the table of docs/commands.md."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from kb.verdict import Verdict
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    FOUND = 0
+    """Something matches or may match; nothing is wrong."""
+    NOT_FOUND = 1
+    """Nothing known matches, or the input is healthy; or a check found a problem."""
+    WRONG_USE = 2
+    """Wrong use, or input that cannot be read; one sentence on stderr says what to do."""
+    INTERRUPTED = 130
+    """Ctrl-C, as shells have it."""
+    PIPE_CLOSED = 141
+    """Nobody reads the output any more, as shells have it."""
+
+
+def of_verdict(verdict: Verdict) -> ExitCode:
+    """The exit code of one diagnosis."""
+    return ExitCode.FOUND if verdict.is_found else ExitCode.NOT_FOUND
+
+
+def of_check(*, good: bool) -> ExitCode:
+    """The exit code of a check."""
+    return ExitCode.FOUND if good else ExitCode.NOT_FOUND

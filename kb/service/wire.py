@@ -1,0 +1,265 @@
+"""What programs get: the types here are the JSON schema, `docs/ask.schema.json`.
+
+Whatever leaves goes through here, and here secrets are masked. The person who pasted the log still
+sees their own text: their terminal and their screen show the `Diagnosis` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from kb.diagnosis import Diagnosis, Match, Note, Why
+from kb.evidence.secrets import mask_lines, without_secrets
+from kb.incident import Step
+from kb.log.clean import escape_controls
+
+Wire = TypeVar("Wire", bound=msgspec.Struct)
+
+SCHEMA: Literal[1] = 1
+"""Grows when a key is removed or changes its meaning; keys may be added."""
+
+
+class WireWhy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of the input that speaks for a record."""
+
+    file: str | None
+    line: Annotated[int, Meta(ge=1)]
+    text: str
+    by: Literal["signature", "words", "meaning"]
+
+
+class WireStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One step of a fix."""
+
+    step: str
+    command: str | None
+    why: str | None
+
+
+class WireMatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An incident with its confidence, its evidence and its fix."""
+
+    id: str
+    title: str
+    confidence: Annotated[float, Meta(ge=0, le=1)]
+    caution: Annotated[str | None, Meta(description="What a match does not establish.")]
+    systems: list[str]
+    why: Annotated[list[WireWhy], Meta(description="In the order of the input.")]
+    fix: Annotated[list[WireStep], Meta(min_length=1)]
+    verify: str
+    references: list[Annotated[str, Meta(pattern="^https?://")]]
+
+
+class WireNote(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A known follow-on error or known noise in the input."""
+
+    id: str
+    kind: Literal["cascade", "harmless"]
+    title: str
+    why: list[WireWhy]
+
+
+class WireQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What would tell most about the order, with the answers to pick. kb chat goes on from it."""
+
+    text: str
+    answers: Annotated[list[str], Meta(min_length=2)]
+
+
+class WireLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line and who printed it; null where the logs do not tell."""
+
+    rank: Annotated[int | None, Meta(description="Global.")]
+    host: str | None
+    file: str | None
+    line: int | None
+    time: Annotated[str | None, Meta(description="As printed.")]
+    text: str | None
+
+
+class WireCascade(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The ranks that failed because others had, and what most of them printed."""
+
+    count: int
+    text: str
+
+
+class WireGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ranks with the same last words."""
+
+    ranks: list[int]
+    text: str
+
+
+class WireJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who failed first, and what the other ranks did."""
+
+    failed: Annotated[bool, Meta(description="False also for a job that is only slow.")]
+    kind: (
+        Literal[
+            "disk",
+            "memory",
+            "hardware",
+            "network",
+            "rendezvous",
+            "signal",
+            "exception",
+            "desync",
+            "hang",
+            "straggler",
+        ]
+        | None
+    )
+    world_size: int | None
+    culprits: Annotated[
+        list[WireLine],
+        Meta(
+            description="The first failures, most certain first; of a job that is only slow, its"
+            " straggler."
+        ),
+    ]
+    cascade: WireCascade | None
+    others: Annotated[list[WireGroup], Meta(description="The ranks that are not at fault.")]
+    timeline: list[WireLine]
+    earlier: Annotated[
+        list[WireLine], Meta(description="What failed in the attempts before the last.")
+    ]
+    finding: Annotated[str | None, Meta(description="What happened, in a sentence.")]
+
+
+class WireFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the lines state exactly."""
+
+    systems: list[str]
+    versions: dict[str, str]
+    collective: str | None
+    sequence: int | None = None
+    elements: list[int] | None = None
+    timeout_ms: int | None = None
+    ranks: list[int] = []
+    world_size: int | None = None
+    exit_codes: list[int] = []
+    signals: list[str] = []
+    xid: list[int] = []
+    cuda_errors: list[int] = []
+    nccl_errors: list[str] = []
+    errno: list[int] = []
+    environment: dict[str, str] = {}
+
+
+class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One diagnosis."""
+
+    schema: Annotated[
+        Literal[1],
+        Meta(description="Grows when a key is removed or changes its meaning; keys may be added."),
+    ]
+    verdict: Annotated[
+        Literal["match", "possible", "unknown", "healthy"],
+        Meta(
+            description="match: the first match is above the bar. possible: candidates worth"
+            " reading, or only errors that follow from another failure (see notes). unknown:"
+            " nothing known fits. healthy: no sign of failure in the input."
+        ),
+    ]
+    matches: Annotated[list[WireMatch], Meta(description="Incidents, best first.")]
+    notes: list[WireNote]
+    question: Annotated[
+        WireQuestion | None, Meta(description="Null when no answer would change the order.")
+    ]
+    job: Annotated[
+        WireJob | None, Meta(description="Null when the input is not from several ranks.")
+    ]
+    facts: WireFacts
+    elapsed_ms: Annotated[float, Meta(ge=0)]
+
+
+def to_answer(diagnosis: Diagnosis) -> Answer:
+    """The answer that leaves, with secrets masked in all that comes from the user's log."""
+    outgoing = with_whole_keys_masked(diagnosis)
+    question = outgoing.question
+    return Answer(
+        schema=SCHEMA,
+        verdict=outgoing.verdict.value,
+        matches=[_match(match) for match in outgoing.matches],
+        notes=[_note(note) for note in outgoing.notes],
+        question=WireQuestion(question.text, list(question.answers)) if question else None,
+        job=_converted(outgoing.job, WireJob) if outgoing.job else None,
+        facts=_converted(outgoing.evidence.facts, WireFacts),
+        elapsed_ms=round(outgoing.elapsed_ms, 1),
+    )
+
+
+def to_json(diagnosis: Diagnosis) -> str:
+    """The answer as one JSON object, indented."""
+    return indented(to_answer(diagnosis))
+
+
+def indented(value: object) -> str:
+    """What msgspec can encode, as JSON for people and terminals."""
+    return escape_controls(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of `kb ask --json`, as docs/ask.schema.json holds it."""
+    definitions = msgspec.json.schema(Answer)["$defs"]
+    top = definitions.pop("Answer")
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **top, "title": "kb ask --json", "$defs": definitions}
+
+
+def _match(match: Match) -> WireMatch:
+    header, body = match.incident.header, match.incident.body
+    return WireMatch(
+        id=header.id,
+        title=header.title,
+        confidence=match.confidence,
+        caution=header.caution,
+        systems=list(header.systems),
+        why=_why(match.why),
+        fix=[_step(step) for step in body.fix],
+        verify=body.verify,
+        references=list(header.references),
+    )
+
+
+def _note(note: Note) -> WireNote:
+    header = note.incident.header
+    kind: Any = header.kind.value
+    return WireNote(header.id, kind, header.title, _why(note.why))
+
+
+def _why(lines: Iterable[Why]) -> list[WireWhy]:
+    return [
+        WireWhy(why.line.file, why.line.number, without_secrets(why.line.text), why.by.value)
+        for why in lines
+    ]
+
+
+def _step(step: Step) -> WireStep:
+    return WireStep(step.text, step.command, step.why)
+
+
+def _converted(value: msgspec.Struct, wire: type[Wire]) -> Wire:
+    return msgspec.convert(without_secrets(msgspec.to_builtins(value)), wire)
+
+
+def with_whole_keys_masked(diagnosis: Diagnosis) -> Diagnosis:
+    """Private keys are masked where all their lines are together; what is quoted follows."""
+    masked = mask_lines(diagnosis.evidence.lines)
+    text = {(line.file, line.number): line.text for line in masked}
+
+    def quoted(why: Why) -> Why:
+        shown = text.get((why.line.file, why.line.number), why.line.text)
+        return Why(msgspec.structs.replace(why.line, text=shown), why.by)
+
+    matches = (
+        msgspec.structs.replace(match, why=tuple(map(quoted, match.why)))
+        for match in diagnosis.matches
+    )
+    evidence = msgspec.structs.replace(diagnosis.evidence, lines=masked)
+    return msgspec.structs.replace(diagnosis, matches=tuple(matches), evidence=evidence)
