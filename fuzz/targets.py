@@ -56,8 +56,8 @@ def evidence(data: bytes) -> None:
             _check_clean(line.text)
             _check_clean(line.masked)
         job = analyse(reading.files, reading.dumps)
-        for saying in job.job.culprits if job else ():
-            _check_clean(saying.text or "")
+        for culprit in job.job.culprits if job else ():
+            _check_clean(culprit.text or "")
 
 
 def log(data: bytes) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 
 import msgspec
 
-from kb.job.hosts import missing_hosts
+from kb.job.hostlists import missing_hosts
 from kb.log.prefixes import split_prefix
 
 _NAME = r"[A-Za-z][\w-]*(?:\.[\w-]+)*"

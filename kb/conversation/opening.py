@@ -10,7 +10,7 @@ from kb.diagnosis import By, Diagnosis
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
 from kb.incident import Kind
-from kb.job import Saying
+from kb.job import QuotedLine
 from kb.verdict import Verdict, percent
 
 
@@ -50,7 +50,7 @@ def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
     return f"{speaker} {quoted(lines[0])}{f'; see also {others}' if others else ''}."
 
 
-def _first_failure(first: Saying) -> str:
+def _first_failure(first: QuotedLine) -> str:
     rank = "A rank that is not named" if first.rank is None else f"Rank {first.rank}"
     host = f" on {first.host}" if first.host else ""
     said = f": {quote(first.text)}" if first.text else ""

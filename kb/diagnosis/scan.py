@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from index.signatures import Scanner
+from kb.evidence.marked import MarkedBlock
 from kb.evidence.select import Collector
 from kb.job.lines import Line, LineKeeper, line_budget
 from kb.job.recorder import Dump, read_dump
@@ -37,8 +38,8 @@ def scan_log(log: Log, signatures: Scanner, markers: Scanner) -> ScannedLog:
             continue
         keeper = LineKeeper(budget)
         for block in source.blocks():
-            marks = markers.scan(block.data)
-            scanned.collector.add(block, marks)
-            keeper.add(block, marks)
+            marked = MarkedBlock(block, markers.scan(block.data))
+            scanned.collector.add(marked)
+            keeper.add(marked)
         scanned.files.setdefault(source.name or "", []).extend(keeper.lines())
     return scanned

@@ -12,7 +12,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
 from kb.errors import EvaluationError
 from kb.evaluate.outcome import remedy
-from kb.job import Saying
+from kb.job import QuotedLine
 from kb.log import Log
 from kb.verdict import Verdict
 
@@ -45,7 +45,7 @@ class JobOutcome(msgspec.Struct, frozen=True):
     verdict: Verdict
     advice: bool | None
     """Whether the first match holds the right remedy; None where nothing is answered."""
-    said: Saying | None
+    said: QuotedLine | None
     """The first culprit."""
 
     @property
@@ -130,9 +130,9 @@ def _outcome(truth: Truth, diagnosis: Diagnosis) -> JobOutcome:
     )
 
 
-def _is_culprit(truth: Truth, said: Saying | None) -> bool:
+def _is_culprit(truth: Truth, first: QuotedLine | None) -> bool:
     if truth.culprit_ranks:
-        return said is not None and said.rank in truth.culprit_ranks
+        return first is not None and first.rank in truth.culprit_ranks
     if truth.culprit_hosts:
-        return said is not None and said.host in truth.culprit_hosts
-    return said is None
+        return first is not None and first.host in truth.culprit_hosts
+    return first is None

@@ -7,17 +7,18 @@ one. Short input is read whole: in a few lines typed by a person every word coun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import msgspec
 
 from index.documents import Pattern
 from index.signatures import Scanner
 from kb.evidence.facts import Facts, find_facts
-from kb.evidence.markers import Grade, grade_line
-from kb.evidence.stacks import read_stack
+from kb.evidence.marked import MarkedBlock
+from kb.evidence.markers import Grade
 from kb.log import Block
-from kb.log.clean import strip_controls
+from kb.log.lines import BlockLines
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
@@ -57,10 +58,6 @@ _PERSON = re.compile(
     r"|\b(?:how|why|what) (?:do|does|is|can|should)\b"
     r")"
 )
-
-
-Marks = Sequence[tuple[int, int]]
-"""What a scan of a block for markers found, in order of offset."""
 
 
 class EvidenceLine(msgspec.Struct, frozen=True):
@@ -110,7 +107,7 @@ def collect(blocks: Iterable[Block], signatures: Scanner, markers: Scanner) -> E
     """
     collector = Collector(signatures)
     for block in blocks:
-        collector.add(block, markers.scan(block.data))
+        collector.add(MarkedBlock(block, markers.scan(block.data)))
     return collector.evidence()
 
 
@@ -121,27 +118,26 @@ class Collector:
         self._signatures = signatures
         self._folded: dict[str, EvidenceLine] = {}
         self._hits: dict[Pattern, SignatureHit] = {}
-        self._first_blocks: list[Block] = []
-        self._last_block: Block | None = None
+        self._first_blocks: list[BlockLines] = []
+        self._last_block: BlockLines | None = None
         self._short = True
         self._folded_lines: set[tuple[str | None, int]] = set()
         self._failure_seen = False
         self._total = 0
 
-    def add(self, block: Block, marks: Marks) -> None:
-        """Take in a block and the markers that fired in it, each with the offset behind it."""
+    def add(self, block: MarkedBlock) -> None:
+        """Take in the next block."""
         if not self._short:
             self._folded_lines.clear()
-        cursor = _Cursor(block)
-        marked = _marked_lines(cursor, marks)
+        marked = _marked_lines(block)
         for start in sorted(marked):
-            self._add_marked(cursor, start, marked[start])
+            self._add_marked(block, start, marked[start])
         for number, end in self._signatures.scan(block.data):
             pattern = self._signatures.patterns[number]
             if pattern not in self._hits:
-                line = cursor.line(cursor.start_of(end), Grade.CONTEXT)
+                line = _line(block, block.start_of(end))
                 self._hits[pattern] = SignatureHit(pattern, line)
-        self._total += block.line_count
+        self._total += block.block.line_count
         self._remember(block)
 
     def evidence(self) -> Evidence:
@@ -149,7 +145,8 @@ class Collector:
         sample = list(self._all_lines())
         tail = sample[-_TAIL:]
         if self._last_block is not None and not self._short:
-            tail = _Cursor(self._last_block).last(_TAIL)
+            end = len(self._last_block.data)
+            tail = _lines_before(self._last_block, end, _TAIL)
         for line in sample or tail:
             self._fold(line)
         human_written = self._short and any(_is_spoken(line.text) for line in sample)
@@ -177,7 +174,7 @@ class Collector:
         midway = bool(spoken) and _MIDWAY.search(spoken[-1].text) is not None
         return not midway and any(_PROGRESS.search(text) for text in calm)
 
-    def _remember(self, block: Block) -> None:
+    def _remember(self, block: BlockLines) -> None:
         few = self._total <= SHORT_LINES and len(self._first_blocks) < _MOST_BLOCKS
         self._short = self._short and few
         if self._short:
@@ -186,21 +183,19 @@ class Collector:
 
     def _all_lines(self) -> Iterator[EvidenceLine]:
         for block in self._first_blocks:
-            yield from _Cursor(block).all()
+            yield from (_line(block, start) for start in block.starts())
 
-    def _add_marked(self, cursor: _Cursor, start: int, numbers: set[int]) -> None:
-        line = cursor.line(start, Grade.CONTEXT)
-        grade = grade_line(line.text, numbers)
-        if "Traceback (most recent call last)" in line.text:
-            stack = read_stack(cursor.data, start)
-            if stack.exception is not None:
-                exception = cursor.line(stack.exception, Grade.FATAL)
-                self._fold(msgspec.structs.replace(exception, stack=stack.frames))
+    def _add_marked(self, block: MarkedBlock, start: int, markers: set[int]) -> None:
+        grade = block.grade(start, markers)
+        stack = block.stack(start)
+        if stack is not None and stack.exception is not None:
+            exception = _line(block, stack.exception, Grade.FATAL)
+            self._fold(msgspec.structs.replace(exception, stack=stack.frames))
         if grade >= Grade.ERROR and not self._failure_seen:
             self._failure_seen = True
-            for before in cursor.before(start, _BEFORE_FAILURE):
+            for before in _lines_before(block, start, _BEFORE_FAILURE):
                 self._fold(before)
-        self._fold(msgspec.structs.replace(line, grade=grade))
+        self._fold(_line(block, start, grade))
 
     def _fold(self, line: EvidenceLine) -> None:
         """Add a line, or count it with the one that says the same; a line counts once."""
@@ -222,79 +217,32 @@ class Collector:
         self._folded_lines.add(place)
 
 
-class _Cursor:
-    """Finds the lines of one block around an offset. Ask in rising order: it counts lines."""
-
-    def __init__(self, block: Block) -> None:
-        self.data = block.data
-        self._block = block
-        self._counted_to = 0
-        self._place = 0
-
-    def start_of(self, end: int) -> int:
-        """Offset of the line in which a match that ends at `end` stands."""
-        return self.data.rfind(b"\n", 0, max(end - 1, 0)) + 1
-
-    def line(self, start: int, grade: Grade) -> EvidenceLine:
-        stop = self.data.find(b"\n", start)
-        raw = self.data[start : len(self.data) if stop < 0 else stop]
-        text = strip_controls(raw[: _LONGEST_LINE * 4].decode("utf-8", "replace")).rstrip()
-        if len(text) > _LONGEST_LINE:
-            text = text[:_LONGEST_LINE] + " ..."
-        spoken = split_prefix(text)
-        return EvidenceLine(
-            file=self._block.source,
-            number=self._number_at(start),
-            text=text,
-            masked=mask(spoken.text).strip(),
-            grade=grade,
-            rank=spoken.rank,
-            host=spoken.host,
-        )
-
-    def before(self, start: int, count: int) -> list[EvidenceLine]:
-        """The lines in front of an offset."""
-        starts: list[int] = []
-        while start > 0 and len(starts) < count:
-            start = self.data.rfind(b"\n", 0, start - 1) + 1
-            starts.append(start)
-        return [self.line(start, Grade.CONTEXT) for start in reversed(starts)]
-
-    def last(self, count: int) -> list[EvidenceLine]:
-        """The last lines of the block."""
-        return self.before(len(self.data), count)
-
-    def all(self) -> Iterator[EvidenceLine]:
-        start = 0
-        while start < len(self.data):
-            yield self.line(start, Grade.CONTEXT)
-            stop = self.data.find(b"\n", start)
-            start = len(self.data) if stop < 0 else stop + 1
-
-    def _number_at(self, start: int) -> int:
-        if start < self._counted_to:
-            back = self.data.count(b"\n", start, self._counted_to)
-            return self._block.number_of(self._place - back)
-        self._place += self.data.count(b"\n", self._counted_to, start)
-        self._counted_to = start
-        return self._block.number_of(self._place)
+def _line(block: BlockLines, start: int, grade: Grade = Grade.CONTEXT) -> EvidenceLine:
+    text = block.text(start)
+    if len(text) > _LONGEST_LINE:
+        text = text[:_LONGEST_LINE] + " ..."
+    spoken = split_prefix(text)
+    return EvidenceLine(
+        file=block.block.source,
+        number=block.number(start),
+        text=text,
+        masked=mask(spoken.text).strip(),
+        grade=grade,
+        rank=spoken.rank,
+        host=spoken.host,
+    )
 
 
-def _marked_lines(cursor: _Cursor, found: Marks) -> dict[int, set[int]]:
-    """Offsets of the lines to look at with the markers that fired on them; `found` is in order of
-    offset. Of a block that is full of trouble, what lies between is not even sorted by line."""
-    last = _by_line(cursor, reversed(found), _LAST_LINES)
-    return last | _by_line(cursor, found, _FIRST_LINES)
+def _lines_before(block: BlockLines, offset: int, count: int) -> list[EvidenceLine]:
+    starts = list(islice(block.starts_before(offset), count))
+    return [_line(block, start) for start in reversed(starts)]
 
 
-def _by_line(cursor: _Cursor, found: Iterable[tuple[int, int]], most: int) -> dict[int, set[int]]:
-    lines: dict[int, set[int]] = {}
-    for number, end in found:
-        start = cursor.start_of(end)
-        if start not in lines and len(lines) == most:
-            break
-        lines.setdefault(start, set()).add(number)
-    return lines
+def _marked_lines(block: MarkedBlock) -> dict[int, set[int]]:
+    """The lines to look at with the markers that fired on them. Of a block that is full of trouble,
+    what lies between is not even sorted by line."""
+    last = block.markers_by_line(reversed(block.marks), _LAST_LINES)
+    return last | block.markers_by_line(block.marks, _FIRST_LINES)
 
 
 def _most_telling(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:

@@ -1,6 +1,6 @@
 """One job of many ranks: who failed first, told from plain text."""
 
-from kb.job.analyse import Analysis, analyse
-from kb.job.report import Cascade, Group, Job, Saying
+from kb.job.analysis import Analysis, analyse
+from kb.job.model import Cascade, FailureKind, Group, Job, QuotedLine
 
-__all__ = ["Analysis", "Cascade", "Group", "Job", "Saying", "analyse"]
+__all__ = ["Analysis", "Cascade", "FailureKind", "Group", "Job", "QuotedLine", "analyse"]

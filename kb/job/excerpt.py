@@ -5,67 +5,71 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from kb.job.cast import Cast, Voice
-from kb.job.kinds import Kind, Standing
-from kb.job.remark import Remark
-from kb.job.suspects import Judgement, Suspect
+from kb.job.attempt import Attempt, RankLog
+from kb.job.model import Culprit, FailureKind, FaultRole, LogLine, RootCause
 from kb.log import Block
 from kb.log.layout import is_system_log
 
-_MOST_VOICES = 3
-_HEAD, _TAIL = 15, 150
-_AROUND = 12
-_SHARED = (Kind.HANG, Kind.DESYNC, Kind.NETWORK, Kind.RENDEZVOUS)
+_MAX_RANKS_SHOWN = 3
+"""Culprits, and of the others as many: more print the same."""
+_HEAD_LINES, _TAIL_LINES = 15, 150
+"""Of a culprit's log: what it was started with, and the end."""
+_LINES_AROUND = 12
+"""Lines before and after a complaint: a stack and the line that led to it."""
+_SHARED = (FailureKind.HANG, FailureKind.DESYNC, FailureKind.NETWORK, FailureKind.RENDEZVOUS)
 """Failures between ranks: what the others complain of is a part of the story."""
 
 
-def excerpt(cast: Cast, judgement: Judgement) -> tuple[Block, ...]:
+def excerpt(attempt: Attempt, root_cause: RootCause) -> tuple[Block, ...]:
     """Blocks of the lines that tell of the first failure, each line with its number."""
-    return _blocks(_chosen(cast, judgement))
+    return _blocks(_chosen(attempt, root_cause))
 
 
-def _chosen(cast: Cast, judgement: Judgement) -> Iterator[Remark]:
-    suspects = judgement.suspects[:_MOST_VOICES]
-    for suspect in suspects:
-        yield from _of_suspect(cast, suspect)
-    for voice in cast.hosts.values():
-        yield from (r for r in voice.remarks[:_HEAD] if not is_system_log(r.file or ""))
-    if judgement.kind in _SHARED:
-        others = [v for v in cast.voices if v.failure and v.rank not in {s.rank for s in suspects}]
-        for voice in others[:_MOST_VOICES]:
-            yield from _around(voice, voice.failure)
+def _chosen(attempt: Attempt, root_cause: RootCause) -> Iterator[LogLine]:
+    culprits = root_cause.culprits[:_MAX_RANKS_SHOWN]
+    for culprit in culprits:
+        yield from _of_culprit(attempt, culprit)
+    for log in attempt.hosts.values():
+        head = log.lines[:_HEAD_LINES]
+        yield from (line for line in head if not is_system_log(line.file or ""))
+    if root_cause.kind in _SHARED:
+        shown = {culprit.rank for culprit in culprits}
+        others = [log for log in attempt.logs if log.failure and log.rank not in shown]
+        for log in others[:_MAX_RANKS_SHOWN]:
+            yield from _around(log, log.failure)
 
 
-def _of_suspect(cast: Cast, suspect: Suspect) -> Iterator[Remark]:
-    voice = None if suspect.rank is None else cast.ranks.get(suspect.rank)
-    if voice is not None:
-        yield from voice.remarks[:_HEAD]
-        yield from voice.remarks[-_TAIL:]
-    for other in cast.voices:
-        yield from _around(other, suspect.remark)
-        if other.rank is None and other.host == suspect.host and suspect.rank is None:
-            yield from (r for r in other.failures if r.standing >= Standing.BEREFT)
+def _of_culprit(attempt: Attempt, culprit: Culprit) -> Iterator[LogLine]:
+    log = None if culprit.rank is None else attempt.ranks.get(culprit.rank)
+    if log is not None:
+        yield from log.lines[:_HEAD_LINES]
+        yield from log.lines[-_TAIL_LINES:]
+    for other in attempt.logs:
+        yield from _around(other, culprit.line)
+        if other.rank is None and other.host == culprit.host and culprit.rank is None:
+            yield from (line for line in other.failures if line.role >= FaultRole.LOST_PEER)
 
 
-def _around(voice: Voice, remark: Remark | None) -> Iterator[Remark]:
-    """What a voice said near a line, if it said that line."""
-    place = next((n for n, said in enumerate(voice.remarks) if said is remark), None)
-    if place is not None and remark is not None:
-        reach = 0 if remark.kind is Kind.NETWORK else _AROUND
-        near = voice.remarks[max(place - reach, 0) : place + reach + 1]
-        yield from (said for said in near if said.file == remark.file)
+def _around(log: RankLog, line: LogLine | None) -> Iterator[LogLine]:
+    """The lines of a log near one of its own; none if the line is of another log."""
+    index = next((n for n, own in enumerate(log.lines) if own is line), None)
+    if index is not None and line is not None:
+        reach = 0 if line.kind is FailureKind.NETWORK else _LINES_AROUND
+        near = log.lines[max(index - reach, 0) : index + reach + 1]
+        yield from (other for other in near if other.file == line.file)
 
 
-def _blocks(remarks: Iterable[Remark]) -> tuple[Block, ...]:
+def _blocks(lines: Iterable[LogLine]) -> tuple[Block, ...]:
     by_file: dict[str | None, dict[int, list[str]]] = defaultdict(dict)
-    for remark in remarks:
-        said = by_file[remark.file].setdefault(remark.number, [])
-        if remark.text not in said:
-            said.append(remark.text)
-    blocks = []
-    for file, lines in by_file.items():
-        pairs = [(number, text) for number in sorted(lines) for text in lines[number]]
-        data = "".join(f"{text}\n" for _number, text in pairs).encode()
-        numbers = tuple(number for number, _text in pairs)
-        blocks.append(Block(file, numbers[0], len(numbers), data, numbers))
-    return tuple(blocks)
+    for line in lines:
+        texts = by_file[line.file].setdefault(line.number, [])
+        if line.text not in texts:
+            texts.append(line.text)
+    return tuple(_block(file, by_number) for file, by_number in by_file.items())
+
+
+def _block(file: str | None, by_number: dict[int, list[str]]) -> Block:
+    pairs = [(number, text) for number in sorted(by_number) for text in by_number[number]]
+    data = "".join(f"{text}\n" for _number, text in pairs).encode()
+    numbers = tuple(number for number, _text in pairs)
+    return Block(file, numbers[0], len(numbers), data, numbers)

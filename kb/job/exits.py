@@ -10,26 +10,30 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGINT, SIGKILL, SIGSEGV, SIGTERM
 
 import msgspec
 
-from kb.job.remark import Remark
-from kb.job.voices import Recording
+from kb.job.hostlists import read_hosts, read_ranks
+from kb.job.model import AttributedLog, LogLine
 
-SIGTERM = 15
-_MOST_RANKS = 10_000
-"""Of one list; a line of a hostile log can name billions."""
-_MOST_EXITS = 20_000
+_MAX_EXITS = 20_000
+"""Reports kept of one job: two of each rank of the largest."""
+
+
+_SHELL_SIGNAL_CODES = range(129, 160)
+"""Exit codes by which a shell tells signals 1 to 31."""
 
 
 class Exit(msgspec.Struct, frozen=True):
-    """One process that ended, as somebody reports it."""
+    """One process that ended, as a launcher, a scheduler or the kernel reports it."""
 
-    remark: Remark
+    line: LogLine
     """The line that says so best."""
     rank: int | None = None
     local_rank: int | None = None
-    host: str | None = None
+    hosts: tuple[str, ...] = ()
+    """It ran on one of these, as far as told."""
     pid: int | None = None
     code: int | None = None
     """Negative for a signal, as in Python's subprocess."""
@@ -38,27 +42,34 @@ class Exit(msgspec.Struct, frozen=True):
     """It ended the whole job on purpose."""
 
     @property
+    def host(self) -> str | None:
+        """The host it ran on, where only one is named."""
+        return self.hosts[0] if len(self.hosts) == 1 else None
+
+    @property
     def signal(self) -> int | None:
         """The signal that ended it, if one did."""
         if self.code is None:
             return None
-        return -self.code if self.code < 0 else self.code - 128 if 128 < self.code < 160 else None
+        if self.code in _SHELL_SIGNAL_CODES:
+            return self.code - _SHELL_SIGNAL_CODES.start + 1
+        return -self.code if self.code < 0 else None
 
     @property
     def was_stopped(self) -> bool:
         """Ended well or because it was told to."""
-        return not self.aborted and (self.code in (None, 0) or self.signal in (SIGTERM, 2))
+        return not self.aborted and (self.code in (None, 0) or self.signal in (SIGTERM, SIGINT))
 
 
 _SIGNAL_WORDS = {
-    "segmentation fault": 11,
-    "killed": 9,
-    "aborted": 6,
-    "bus error": 7,
-    "floating point exception": 8,
-    "illegal instruction": 4,
-    "terminated": 15,
-    "out of memory": 9,
+    "segmentation fault": SIGSEGV,
+    "killed": SIGKILL,
+    "aborted": SIGABRT,
+    "bus error": SIGBUS,
+    "floating point exception": SIGFPE,
+    "illegal instruction": SIGILL,
+    "terminated": SIGTERM,
+    "out of memory": SIGKILL,
 }
 _CODE = r"(?P<code>-?\d+)"
 
@@ -75,7 +86,7 @@ ONE_LINE = tuple(
         # MPICH and its relatives
         rf"(?P<abort>Abort)\({_CODE}\) on node \d+ \(rank (?P<rank>\d+) in comm",
         # Slurm
-        r"srun: error: (?P<host>[\w.-]+): tasks? (?P<ranks>[\d,-]+): (?:Exited with exit code"
+        r"srun: error: (?P<hosts>[\w.,\[\]-]+): tasks? (?P<ranks>[\d,-]+): (?:Exited with exit code"
         r" (?P<code>\d+)|(?P<words>[A-Z][\w ]+))",
         # DeepSpeed
         rf"--local_rank=(?P<local_rank>\d+).*exits with return code = {_CODE}",
@@ -134,15 +145,15 @@ _TORCHRUN_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
 _TORCHRUN_EXIT = re.compile(r"(-?\d+) \(pid: (\d+)\)")
 
 
-def read_exits(recording: Recording) -> list[Exit]:
+def read_exits(log: AttributedLog) -> list[Exit]:
     """All reports in the lines of a job, in their order, with the ranks as far as known."""
-    found = list(islice(_reports(recording.remarks), _MOST_EXITS))
+    found = list(islice(_reports(log.lines), _MAX_EXITS))
     known = [one for one in found if one.rank is not None]
-    by_place = _in_order(recording.remarks)
+    by_place = _in_order(log.lines)
     by_place |= {
         (one.host, one.local_rank): one.rank for one in known if one.local_rank is not None
     }
-    by_pid = recording.pids | {one.pid: one.rank for one in known if one.pid}
+    by_pid = log.ranks_by_pid | {one.pid: one.rank for one in known if one.pid}
     for place, one in enumerate(found):
         if one.rank is None:
             rank = by_pid.get(one.pid) if one.pid else None
@@ -151,12 +162,12 @@ def read_exits(recording: Recording) -> list[Exit]:
     return found
 
 
-def _in_order(remarks: Iterable[Remark]) -> dict[tuple[str | None, int | None], int | None]:
-    """Ranks by host and local rank, as launchers count them where nobody says otherwise."""
+def _in_order(lines: Iterable[LogLine]) -> dict[tuple[str | None, int | None], int | None]:
+    """Ranks by host and local rank, as launchers count them where no line says otherwise."""
     ranks: dict[str, set[int]] = defaultdict(set)
-    for remark in remarks:
-        if remark.host is not None and remark.rank is not None:
-            ranks[remark.host].add(remark.rank)
+    for line in lines:
+        if line.host is not None and line.rank is not None:
+            ranks[line.host].add(line.rank)
     return {
         (host, local): rank
         for host, there in ranks.items()
@@ -164,48 +175,55 @@ def _in_order(remarks: Iterable[Remark]) -> dict[tuple[str | None, int | None], 
     }
 
 
-def _reports(remarks: Iterable[Remark]) -> Iterator[Exit]:
-    table: dict[str, Remark] = {}
-    opened: dict[_Block, tuple[Remark, dict[str, str | None]]] = {}
-    for remark in remarks:
-        if not (opened or table or _ABOUT_AN_END.search(remark.text)):
+def _reports(lines: Iterable[LogLine]) -> Iterator[Exit]:
+    table: dict[str, LogLine] = {}
+    opened: dict[_Block, tuple[LogLine, dict[str, str | None]]] = {}
+    for line in lines:
+        if not (opened or table or _ABOUT_AN_END.search(line.text)):
             continue
-        yield from _one_line(remark)
+        yield from _one_line(line)
         for block in BLOCKS:
-            if match := block.opens.search(remark.text):
-                opened[block] = remark, match.groupdict()
-            elif block in opened and (match := block.closes.search(remark.text)):
+            if match := block.opens.search(line.text):
+                opened[block] = line, match.groupdict()
+            elif block in opened and (match := block.closes.search(line.text)):
                 told, part = opened.pop(block)
                 yield from _exits(told, part | match.groupdict())
-        if key := _TORCHRUN_KEY.match(remark.text):
+        if key := _TORCHRUN_KEY.match(line.text):
             table = {} if key["key"] in table else table
-            table[key["key"]] = remark
+            table[key["key"]] = line
             if key["key"] == "traceback":
                 yield from _torchrun(table)
                 table = {}
 
 
-def _one_line(remark: Remark) -> Iterator[Exit]:
+def _one_line(line: LogLine) -> Iterator[Exit]:
     for pattern in ONE_LINE:
-        match = pattern.search(remark.text)
+        match = pattern.search(line.text)
         if match is not None:
-            yield from _exits(remark, match.groupdict())
+            yield from _exits(line, match.groupdict())
             return
 
 
-def _exits(remark: Remark, part: dict[str, str | None]) -> Iterator[Exit]:
+def _exits(line: LogLine, part: dict[str, str | None]) -> Iterator[Exit]:
     ranks = part.get("ranks")
     for rank in read_ranks(ranks) if ranks else [_int(part.get("rank"))]:
         yield Exit(
-            remark,
+            line,
             rank=rank,
             local_rank=_int(part.get("local_rank")),
-            host=part.get("host") or remark.host,
+            hosts=_hosts(part, line),
             pid=_int(part.get("pid")),
             code=_code(part),
             by_kernel=part.get("kernel") is not None,
             aborted=part.get("abort") is not None,
         )
+
+
+def _hosts(part: dict[str, str | None], line: LogLine) -> tuple[str, ...]:
+    """Hosts that a report names, or else the host that prints it."""
+    if part.get("hosts"):
+        return read_hosts(part["hosts"] or "")
+    return tuple(filter(None, [part.get("host") or line.host]))
 
 
 def _code(part: dict[str, str | None]) -> int | None:
@@ -214,12 +232,12 @@ def _code(part: dict[str, str | None]) -> int | None:
     if part.get("signal"):
         return -int(part["signal"] or 0)
     if part.get("kernel"):
-        return -9 if part["kernel"] == "Killed process" else -11
+        return -SIGKILL if part["kernel"] == "Killed process" else -SIGSEGV
     words = (part.get("words") or "").lower()
     return next((-number for word, number in _SIGNAL_WORDS.items() if word in words), None)
 
 
-def _torchrun(block: dict[str, Remark]) -> Iterator[Exit]:
+def _torchrun(block: dict[str, LogLine]) -> Iterator[Exit]:
     rank = _TORCHRUN_RANK.search(block["rank"].text) if "rank" in block else None
     ended = _TORCHRUN_EXIT.search(block["exitcode"].text) if "exitcode" in block else None
     if not rank or not ended:
@@ -231,20 +249,10 @@ def _torchrun(block: dict[str, Remark]) -> Iterator[Exit]:
         best,
         rank=int(rank[1]),
         local_rank=int(rank[2]),
-        host=host or best.host,
+        hosts=tuple(filter(None, [host or best.host])),
         pid=int(ended[2]),
         code=int(ended[1]),
     )
-
-
-def read_ranks(text: str) -> list[int]:
-    """Read a list such as `0-2,5` or `[1, 3]`."""
-    ranks: list[int] = []
-    for low, high in re.findall(r"(\d+)(?:-(\d+))?", text):
-        ranks += range(int(low), min(int(high or low), int(low) + _MOST_RANKS) + 1)
-        if len(ranks) > _MOST_RANKS:
-            break
-    return ranks[:_MOST_RANKS]
 
 
 def _int(text: str | None) -> int | None:

@@ -31,47 +31,50 @@ _HOST_LIKE = re.compile(
     r"(?<![\w-])(?:node|host|gpu|nid|cn|dgx|hgx|compute|worker-node|ip)-?[a-z]{0,2}\d+(?:-\d+)*"
     r"(?![\w:=-])"
 )
-_LEAST_NAMED, _MOST_NAMED = 5, 40
-"""A name in the beginnings of so many of the first lines of a rank is its host's."""
+_MIN_NAMED_LINES, _MAX_NAMED_LINES = 5, 40
+"""A name in the beginning of at least 5 of the first 40 lines of a rank is that of its host: fewer
+may speak of another host."""
 _STEM = re.compile(r"(?:^|/)([A-Za-z][\w-]+)(?:\.\w+)*$")
 _NAME_PART = re.compile(r"[A-Za-z][\w-]*\d[\w-]*|[a-z]+-[a-z]+")
-_BEGINNING = 60
-_SHARE = 0.2
+_BEGINNING_CHARACTERS = 60
+"""Where a logger names its host, behind a time."""
+_MIN_CONFIRMING_SHARE = 0.2
+"""Share of a file's lines that must begin with a name, for it to be that of the host."""
 
 
-class Heard(msgspec.Struct, frozen=True, gc=False):
-    """A line and what it tells by itself about its speaker; its time is still as printed."""
+class RawLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A line and what it tells by itself about its rank; its time is still as printed."""
 
     line: Line
-    spoken: str
+    message: str
     rank: int | None
     host: str | None
     attempt: int
     stamp: Stamp | None
-    near: int | None = None
+    silenced_rank: int | None = None
+    """As in `LogLine`."""
     maybe_local: bool = False
-    """The rank is told by the program's own logger, which may count per host."""
+    """The program's own logger names the rank, and may count per host."""
 
 
 class Identities(msgspec.Struct, frozen=True):
     """What the lines of a job tell about its ranks."""
 
-    pids: dict[int, int]
-    """Ranks by process id."""
+    ranks_by_pid: dict[int, int]
     hosts: dict[int, str]
     """Hosts by rank."""
-    ranks: dict[tuple[str | None, int], int]
-    """Global ranks by host and local rank, where the programs count per host."""
+    global_ranks: dict[tuple[str | None, int], int]
+    """By host and local rank, where the programs count per host."""
 
 
-def identify(heard: Sequence[Heard]) -> Identities:
+def identify(raw_lines: Sequence[RawLine]) -> Identities:
     """Read who is who off the lines of all files."""
-    return Identities(_pids(heard), _hosts(heard), _global_ranks(heard))
+    return Identities(_ranks_by_pid(raw_lines), _hosts(raw_lines), _global_ranks(raw_lines))
 
 
-def _pids(heard: Iterable[Heard]) -> dict[int, int]:
+def _ranks_by_pid(raw_lines: Iterable[RawLine]) -> dict[int, int]:
     found: dict[int, int] = {}
-    for one in heard:
+    for one in raw_lines:
         if "pid" not in (text := one.line.text.lower()) and "reported by" not in text:
             continue
         match = _RANK_AND_PID.search(one.line.text)
@@ -84,16 +87,16 @@ def _pids(heard: Iterable[Heard]) -> dict[int, int]:
     return found
 
 
-def _hosts(heard: Iterable[Heard]) -> dict[int, str]:
+def _hosts(raw_lines: Iterable[RawLine]) -> dict[int, str]:
     """What ranks say about themselves, or else the name that most of their lines begin with."""
     found: dict[int, str] = {}
     begun: dict[int, Counter[str]] = defaultdict(Counter)
     seen: Counter[int] = Counter()
-    for one in heard:
+    for one in raw_lines:
         if one.rank is None:
             continue
-        if seen[one.rank] < _MOST_NAMED:
-            begun[one.rank].update(set(_HOST_LIKE.findall(one.line.text[:_BEGINNING])))
+        if seen[one.rank] < _MAX_NAMED_LINES:
+            begun[one.rank].update(set(_HOST_LIKE.findall(one.line.text[:_BEGINNING_CHARACTERS])))
         seen[one.rank] += 1
         match = None if one.rank in found else _HOST.search(one.line.text)
         if match and one.line.grade in (Grade.CONTEXT, Grade.HINT):
@@ -102,17 +105,17 @@ def _hosts(heard: Iterable[Heard]) -> dict[int, str]:
                 found[one.rank] = host
     for rank, names in begun.items():
         usual = names.most_common(1)
-        if rank not in found and usual and usual[0][1] >= _LEAST_NAMED:
+        if rank not in found and usual and usual[0][1] >= _MIN_NAMED_LINES:
             found[rank] = usual[0][0]
     return found
 
 
-def _global_ranks(heard: Iterable[Heard]) -> dict[tuple[str | None, int], int]:
+def _global_ranks(raw_lines: Iterable[RawLine]) -> dict[tuple[str | None, int], int]:
     """Where the same rank speaks on two hosts, it is a local one. Torch's own marks, or else the
     order of the hosts, tell which it is."""
     local: dict[str | None, set[int]] = defaultdict(set)
     marked: dict[str | None, set[int]] = defaultdict(set)
-    for one in heard:
+    for one in raw_lines:
         if one.rank is not None and one.host is not None:
             (local if one.maybe_local else marked)[one.host].add(one.rank)
     counts = Counter(rank for ranks in local.values() for rank in ranks)
@@ -140,9 +143,9 @@ def named_hosts(files: Sequence[tuple[str, Origin, Sequence[Line]]]) -> Iterator
 
 
 def _confirmed(parts: Iterable[str], lines: Sequence[Line]) -> str | None:
-    begun = [line.text[:_BEGINNING] for line in lines if not ATTACHED.match(line.text)]
+    begun = [line.text[:_BEGINNING_CHARACTERS] for line in lines if not ATTACHED.match(line.text)]
     for part in parts:
         named = re.compile(rf"(?<![\w-]){re.escape(part)}(?![\w-])")
-        if sum(bool(named.search(text)) for text in begun) > _SHARE * len(begun):
+        if sum(bool(named.search(text)) for text in begun) > _MIN_CONFIRMING_SHARE * len(begun):
             return part
     return None

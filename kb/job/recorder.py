@@ -22,7 +22,8 @@ from kb.log import Source
 DUMP_NAME = re.compile(
     r"(?:^|[/_.-])(?:nccl_|fr_|gloo_)?trace_(?:\w*_)?(?P<rank>\d+)(?:\.(?:json|pkl|pickle))?$"
 )
-_LARGEST = 256 << 20
+_MAX_DUMP_BYTES = 256 << 20
+"""The recorder keeps some thousand collectives a rank: a few megabytes."""
 _NUMBERED = ("PUT", "LONG_BINPUT")
 _DIGITS = re.compile(r"\d+")
 
@@ -67,12 +68,12 @@ class Dump(msgspec.Struct, frozen=True):
     """Ranks by name of the process group."""
 
 
-class Recorded(msgspec.Struct, frozen=True):
-    """What the dumps of a job come to."""
+class DumpComparison(msgspec.Struct, frozen=True):
+    """The ranks whose dumps differ from those of the others."""
 
     mismatched: bool
     """The ranks called something else than most; else they did not call what the others wait in."""
-    sayings: dict[int, tuple[str | None, str]]
+    culprits: dict[int, tuple[str | None, str]]
     """By rank at fault: the dump's file, if the rank left one, and what it did last."""
 
 
@@ -81,7 +82,7 @@ def read_dump(source: Source) -> Dump | None:
     match = DUMP_NAME.search(source.name or "")
     if match is None:
         return None
-    data = source.read_bytes(_LARGEST)
+    data = source.read_bytes(_MAX_DUMP_BYTES)
     try:
         raw = (
             msgspec.json.decode(data)
@@ -116,7 +117,7 @@ class _PlainValues(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
 
 
-def compare(dumps: Sequence[Dump]) -> Recorded | None:
+def compare(dumps: Sequence[Dump]) -> DumpComparison | None:
     """Find the ranks that did not call what the others did; None where all agree."""
     groups: dict[str, dict[int, dict[int, Collective]]] = defaultdict(lambda: defaultdict(dict))
     for dump in dumps:
@@ -139,20 +140,22 @@ def _members(dump: Dump, group: str) -> list[int]:
 
 def _mismatch(
     ranks: Mapping[int, Mapping[int, Collective]], files: Mapping[int, str]
-) -> Recorded | None:
+) -> DumpComparison | None:
     """The first sequence number at which a minority called another operation."""
     for number in sorted(set.intersection(*(set(entries) for entries in ranks.values()))):
         called = {rank: entries[number] for rank, entries in ranks.items()}
         common = Counter(entry.operation for entry in called.values()).most_common()
         if len(common) > 1 and common[0][1] > common[1][1]:
             odd = {rank: e for rank, e in called.items() if e.operation != common[0][0]}
-            return Recorded(True, {r: (files[r], _described(e)) for r, e in sorted(odd.items())})
+            return DumpComparison(
+                True, {r: (files[r], _described(e)) for r, e in sorted(odd.items())}
+            )
     return None
 
 
 def _missing(
     ranks: Mapping[int, Mapping[int, Collective]], members: Iterable[int], files: Mapping[int, str]
-) -> Recorded | None:
+) -> DumpComparison | None:
     """Ranks that recorded fewer collectives than others, or left no dump at all."""
     last = {rank: max(entries) for rank, entries in ranks.items()}
     furthest = max(last.values())
@@ -163,7 +166,7 @@ def _missing(
         return None
     if behind:
         first = min(behind.values())
-        return Recorded(
+        return DumpComparison(
             False,
             {
                 rank: (files[rank], f"last collective: {_described(ranks[rank][number])}")
@@ -171,7 +174,7 @@ def _missing(
                 if number == first
             },
         )
-    return Recorded(False, dict.fromkeys(silent, (None, "left no dump of its collectives")))
+    return DumpComparison(False, dict.fromkeys(silent, (None, "left no dump of its collectives")))
 
 
 def _described(entry: Collective) -> str:

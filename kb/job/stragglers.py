@@ -1,4 +1,4 @@
-"""Who is slow: ranks of a healthy job compared by the times they print at every step.
+"""Slow ranks of a healthy job, compared by the times they print at every step.
 
 The slow rank computes long and waits little; all others wait for it.
 """
@@ -12,8 +12,8 @@ from statistics import median
 
 import msgspec
 
-from kb.job.cast import Cast, Voice
-from kb.job.remark import Remark
+from kb.job.attempt import Attempt, RankLog
+from kb.job.model import LogLine
 
 _FIELD = re.compile(
     r"(?P<name>[A-Za-z][\w/.-]*?)[\"']?\s{0,3}[=:]?\s{0,8}"
@@ -28,20 +28,28 @@ _TOTAL = re.compile(
     r"total|/step|/iter|per_step|step_?time|iter_?time|interval|wall|eta", re.IGNORECASE
 )
 
-_PARTS = (2, 4, 8)
-"""The last half of the run, or less."""
-_LEAST_SAMPLES = 5
-_SLOWER = 1.8
-_LESS_WAIT = 0.7
-_HARDLY = 0.4
-"""Of what any other rank waits."""
-_NOTHING = 0.01
-"""Of the longest time printed; less counts as this much."""
-_LEAST_PART = 0.2
-"""What is slow must make up this part of the longest time printed."""
+_RUN_DIVISORS = (2, 4, 8)
+"""The last half of the run is compared, then a quarter, an eighth: a rank may be slow only of
+late."""
+_MIN_SAMPLES = 5
+"""Values of a field that make a median; fewer are noise."""
+_SLOW_RATIO = 1.8
+"""How many times as long as the median of the others a straggler takes: above the usual spread of
+ranks that read or compute unevenly."""
+_SPREAD_RATIO = 0.9
+"""Of the slowest of the others: the straggler is also `_SLOW_RATIO` times slower than this."""
+_WAITS_LESS_RATIO = 0.7
+"""Of the median wait of the others: a rank that waits at most this long is waited for."""
+_HARDLY_WAITS_RATIO = 0.4
+"""The same, of the least wait of any other, where nothing but waiting is printed."""
+_ZERO_RATIO = 0.01
+"""Of the longest time printed: a shorter time counts as this long, so that no ratio is endless."""
+_MIN_SHARE_OF_STEP = 0.2
+"""Of the longest time printed: a slowness that makes up less delays nobody."""
+_UNIT_MILLISECONDS = {"s": 1000.0, "sec": 1000.0, "ms": 1.0, "us": 0.001}
 
 
-_Samples = dict[str, list[tuple[float, Remark]]]
+_Samples = dict[str, list[tuple[float, LogLine]]]
 
 
 class Straggler(msgspec.Struct, frozen=True):
@@ -51,22 +59,22 @@ class Straggler(msgspec.Struct, frozen=True):
     field: str
     """What takes it longer."""
     ratio: float
-    """How many times longer than the others."""
-    remark: Remark
-    """A typical line of it."""
+    """How many times as long as the others."""
+    line: LogLine
+    """One with the median value."""
 
 
-def find_straggler(cast: Cast) -> Straggler | None:
+def find_straggler(attempt: Attempt) -> Straggler | None:
     """The rank that is slower than all others, where step times tell; perhaps only of late."""
-    for part in _PARTS:
-        found = _slowest(cast, part)
+    for divisor in _RUN_DIVISORS:
+        found = _slowest(attempt, divisor)
         if found:
             return found
     return None
 
 
-def _slowest(cast: Cast, part: int) -> Straggler | None:
-    samples = {rank: _samples(voice, part) for rank, voice in cast.ranks.items()}
+def _slowest(attempt: Attempt, divisor: int) -> Straggler | None:
+    samples = {rank: _samples(log, divisor) for rank, log in attempt.ranks.items()}
     samples = {rank: fields for rank, fields in samples.items() if fields}
     if len(samples) < 2:
         return None
@@ -86,27 +94,27 @@ def _never_waits(
     """Where only waiting is printed: the rank that hardly waits, while all others do."""
     rank, least = min(medians.items(), key=lambda pair: pair[1])
     others = _others(medians, rank)
-    if not _WAIT.search(name) or len(others) < 2 or least > _HARDLY * min(others):
+    if not _WAIT.search(name) or len(others) < 2 or least > _HARDLY_WAITS_RATIO * min(others):
         return None
     values = sorted(samples[rank][name], key=lambda pair: pair[0])
-    ratio = median(others) / max(least, _NOTHING * median(others))
+    ratio = median(others) / max(least, _ZERO_RATIO * median(others))
     return Straggler(rank, "anything but waiting", ratio, values[len(values) // 2][1])
 
 
-def _samples(voice: Voice, part: int) -> _Samples:
+def _samples(log: RankLog, divisor: int) -> _Samples:
     """By field: its values in the last part of the run, without the first, which warms up."""
-    fields: dict[str, list[tuple[float, Remark]]] = defaultdict(list)
-    for remark in voice.ordinary:
-        for name, value in _fields(remark.spoken):
-            fields[name].append((value, remark))
-    halves = {name: values[1:][-(len(values) // part) :] for name, values in fields.items()}
-    return {name: values for name, values in halves.items() if len(values) >= _LEAST_SAMPLES}
+    fields: dict[str, list[tuple[float, LogLine]]] = defaultdict(list)
+    for line in log.ordinary:
+        for name, value in _fields(line.message):
+            fields[name].append((value, line))
+    halves = {name: values[1:][-(len(values) // divisor) :] for name, values in fields.items()}
+    return {name: values for name, values in halves.items() if len(values) >= _MIN_SAMPLES}
 
 
 def _fields(text: str) -> Iterator[tuple[str, float]]:
     for match in _FIELD.finditer(text):
         unit = match["unit"]
-        scale = {"s": 1000.0, "sec": 1000.0, "us": 0.001}.get(unit or "", 1.0)
+        scale = _UNIT_MILLISECONDS.get(unit or "", 1.0)
         yield match["name"] + (" ms" if unit else ""), float(match["value"]) * scale
 
 
@@ -124,15 +132,15 @@ def _slow(
     )
     rank, slowest = max(medians[name].items(), key=lambda pair: pair[1])
     others = _others(medians[name], rank)
-    usual = max(median(others), _NOTHING * longest)
-    if usual <= 0 or slowest < _SLOWER * max(usual, 0.9 * max(others)):
+    usual = max(median(others), _ZERO_RATIO * longest)
+    if usual <= 0 or slowest < _SLOW_RATIO * max(usual, _SPREAD_RATIO * max(others)):
         return None
     waits_less = any(
-        _WAIT.search(other) and values[rank] <= _LESS_WAIT * median(_others(values, rank))
+        _WAIT.search(other) and values[rank] <= _WAITS_LESS_RATIO * median(_others(values, rank))
         for other, values in medians.items()
     )
     is_time = name.endswith(" ms") or _TIME.search(name)
-    if not (waits_less or is_time) or slowest - usual < _LEAST_PART * longest:
+    if not (waits_less or is_time) or slowest - usual < _MIN_SHARE_OF_STEP * longest:
         return None
     values = sorted(samples[rank][name], key=lambda pair: pair[0])
     return Straggler(rank, name.removesuffix(" ms"), slowest / usual, values[len(values) // 2][1])

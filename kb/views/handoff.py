@@ -10,7 +10,7 @@ import msgspec
 from kb.diagnosis import Diagnosis, Match
 from kb.evidence import EvidenceLine, Facts
 from kb.incident import Step
-from kb.job import Job, Saying
+from kb.job import Job, QuotedLine
 from kb.log.clean import strip_controls
 from kb.markdown import fenced
 from kb.service.handoff import HandOff
@@ -83,7 +83,7 @@ def _first(job: Job) -> Iterator[str]:
     yield f"{job.finding[:1].upper()}{job.finding[1:]}." if job.finding else ""
 
 
-def _at(said: Saying) -> str:
+def _at(said: QuotedLine) -> str:
     return f"at {_code(place(said))}" if place(said) else ""
 
 

@@ -10,19 +10,20 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kb.job import Job, Saying
+from kb.job import Job, QuotedLine
 from kb.views.prose import heading, indented
 
-_MOST_CULPRITS = 4
-_MOST_GROUPS = 4
-_LONGEST = 300
-_LONGEST_GROUP = 120
+_MAX_CULPRITS_SHOWN, _MAX_GROUPS_SHOWN = 4, 4
+"""With the timeline, all parts of a job fit on one screen."""
+_MAX_LINE_CHARACTERS, _MAX_GROUP_CHARACTERS = 300, 120
+"""Of a culprit's line, which may wrap, and of the line of a group, which fills about one row."""
 _MOMENT_WIDTH, _CLOCK_WIDTH = 60, 12
+"""Columns of a moment's name and text, and of its time: `03:04:05.678`."""
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d(?:[.,]\d{1,3})?")
 
 
 def render_job(job: Job) -> Iterator[RenderableType]:
-    """The parts of the view; none for a job of which there is nothing to tell."""
+    """The parts of the view; none for a job without anything to tell."""
     if job.culprits:
         yield heading("First to fail" if job.failed else "Slow")
         yield from _culprits(job.culprits)
@@ -39,17 +40,17 @@ def render_job(job: Job) -> Iterator[RenderableType]:
         yield _timeline(job.timeline)
 
 
-def who(said: Saying) -> str:
+def who(line: QuotedLine) -> str:
     """Rank and host as far as they are known: `rank 3 on node-0`."""
-    rank = "" if said.rank is None else f"rank {said.rank}"
-    return " on ".join(part for part in (rank, said.host) if part) or "a rank that is not named"
+    rank = "" if line.rank is None else f"rank {line.rank}"
+    return " on ".join(part for part in (rank, line.host) if part) or "a rank that is not named"
 
 
-def place(said: Saying) -> str:
+def place(line: QuotedLine) -> str:
     """File and line as far as they are known."""
-    if said.line is None:
-        return said.file or ""
-    return f"{said.file}:{said.line}" if said.file else f"line {said.line}"
+    if line.line is None:
+        return line.file or ""
+    return f"{line.file}:{line.line}" if line.file else f"line {line.line}"
 
 
 def folded(numbers: Sequence[int]) -> str:
@@ -63,35 +64,37 @@ def folded(numbers: Sequence[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def _culprits(said: Sequence[Saying]) -> Iterator[RenderableType]:
-    for one in said[:_MOST_CULPRITS]:
-        where = "  ".join(part for part in (place(one), one.time) if part)
-        yield indented(Text.assemble((who(one), "bold red"), ("  " + where, "dim")))
-        if one.text:
-            text = one.text if len(one.text) <= _LONGEST else one.text[:_LONGEST] + " ..."
+def _culprits(culprits: Sequence[QuotedLine]) -> Iterator[RenderableType]:
+    for line in culprits[:_MAX_CULPRITS_SHOWN]:
+        where = "  ".join(part for part in (place(line), line.time) if part)
+        yield indented(Text.assemble((who(line), "bold red"), ("  " + where, "dim")))
+        if line.text:
+            cut = line.text[:_MAX_LINE_CHARACTERS]
+            text = line.text if cut == line.text else f"{cut} ..."
             yield Padding(Text(text, overflow="fold"), (0, 0, 0, 4))
-    if len(said) > _MOST_CULPRITS:
-        yield indented(Text(f"and {len(said) - _MOST_CULPRITS} more in the same way", "dim"))
+    rest = len(culprits) - _MAX_CULPRITS_SHOWN
+    if rest > 0:
+        yield indented(Text(f"and {rest} more in the same way", "dim"))
 
 
 def _others(job: Job) -> Iterator[RenderableType]:
-    for group in job.others[:_MOST_GROUPS]:
+    for group in job.others[:_MAX_GROUPS_SHOWN]:
         count = len(group.ranks)
         some = folded(group.ranks)
         ranks = f"rank {some}" if count == 1 else f"{count} ranks ({some})"
-        yield indented(Text.assemble((ranks, "bold"), ": ", group.text[:_LONGEST_GROUP]))
-    rest = sum(len(group.ranks) for group in job.others[_MOST_GROUPS:])
+        yield indented(Text.assemble((ranks, "bold"), ": ", group.text[:_MAX_GROUP_CHARACTERS]))
+    rest = sum(len(group.ranks) for group in job.others[_MAX_GROUPS_SHOWN:])
     if rest:
         yield indented(Text(f"and {rest} more", "dim"))
 
 
-def _timeline(moments: Iterable[Saying]) -> RenderableType:
+def _timeline(moments: Iterable[QuotedLine]) -> RenderableType:
     rows = []
-    for one in moments:
-        name = "" if one.rank is None and one.host is None else who(one)
-        clock = _CLOCK.search(one.time or "")
-        text = (one.text or "").replace(one.time or "", "").strip()
-        rows.append((clock[0] if clock else one.time or "", name, text))
+    for moment in moments:
+        name = "" if moment.rank is None and moment.host is None else who(moment)
+        clock = _CLOCK.search(moment.time or "")
+        text = (moment.text or "").replace(moment.time or "", "").strip()
+        rows.append((clock[0] if clock else moment.time or "", name, text))
     names = max(len(name) for _time, name, _text in rows)
     table = Table.grid(padding=(0, 1))
     for time, name, text in rows:

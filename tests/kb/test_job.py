@@ -16,8 +16,7 @@ from index.signatures import Scanner
 from kb.diagnosis.scan import scan_log
 from kb.evaluate.jobs import read_truths
 from kb.evidence.markers import MARKER_PATTERNS
-from kb.job import Job, analyse
-from kb.job.kinds import Kind
+from kb.job import FailureKind, Job, analyse
 from kb.log import Log
 from kb.log.layout import origin_of
 from kb.log.timestamps import Calendar, read_stamp
@@ -123,7 +122,7 @@ def failing(prefix: Callable[[int], str], failed: int, ranks: int = 4) -> str:
 def test_one_file_of_all_ranks(tmp_path: Path, prefix: str) -> None:
     write(tmp_path, {"all.log": failing(prefix.format, failed=2)})
     job = job_of(tmp_path / "all.log")
-    assert (job.failed, job.kind, job.world_size) == (True, Kind.EXCEPTION, 4)
+    assert (job.failed, job.kind, job.world_size) == (True, FailureKind.EXCEPTION, 4)
     assert [one.rank for one in job.culprits] == [2]
     assert BROKEN in (job.culprits[0].text or "")
     assert job.cascade is not None
@@ -208,7 +207,7 @@ def test_the_silent_rank_of_a_hang_is_named_with_its_last_words(tmp_path: Path) 
     files = {f"rank_{rank}.log": steps() + waited for rank in (0, 1, 3)}
     files["rank_2.log"] = steps() + "2026-11-21 03:00:50 DEBUG asking the store for block 64\n"
     job = job_of(write(tmp_path, files))
-    assert job.kind is Kind.HANG
+    assert job.kind is FailureKind.HANG
     assert [(one.rank, one.line) for one in job.culprits] == [(2, 41)]
     assert (job.culprits[0].text or "").endswith("asking the store for block 64")
 
@@ -242,7 +241,7 @@ def test_recorded_collectives_name_the_missing_rank(tmp_path: Path) -> None:
         data = pickle.dumps(dump([entry(1), entry(2), *last]))
         (tmp_path / f"nccl_trace_rank_{rank}").write_bytes(data)
     job = job_of(tmp_path)
-    assert (job.failed, job.kind) == (True, Kind.HANG)
+    assert (job.failed, job.kind) == (True, FailureKind.HANG)
     assert [one.rank for one in job.culprits] == [1]
     assert "sequence number 2, completed at train.py:88 in step" in (job.culprits[0].text or "")
 
@@ -252,7 +251,7 @@ def test_recorded_collectives_name_the_rank_that_called_another(tmp_path: Path) 
         called = entry(2, "gloo:broadcast" if rank == 2 else "gloo:all_reduce", "scheduled")
         (tmp_path / f"fr_trace_{rank}.json").write_text(json.dumps(dump([entry(1), called])))
     job = job_of(tmp_path)
-    assert (job.kind, [one.rank for one in job.culprits]) == (Kind.DESYNC, [2])
+    assert (job.kind, [one.rank for one in job.culprits]) == (FailureKind.DESYNC, [2])
 
 
 class Hostile:
@@ -328,3 +327,74 @@ def test_who_ended_the_whole_job_is_told_though_nobody_says_a_rank(tmp_path: Pat
     job = job_of(write(tmp_path, {"md.out": "step 1\n" * 30 + said + told}) / "md.out")
     assert job.failed
     assert [(one.rank, one.text) for one in job.culprits] == [(0, BROKEN)]
+
+
+def reported(tmp_path: Path, hosts: str, tasks: str) -> Job:
+    told = f"srun: error: {hosts}: tasks {tasks}: Exited with exit code 1\n"
+    return job_of(write(tmp_path, {"slurm-7.out": steps() + told}) / "slurm-7.out")
+
+
+def test_tasks_of_several_hosts_fail_without_a_host_that_is_told(tmp_path: Path) -> None:
+    job = reported(tmp_path, "cn[01-02]", "0-3")
+    assert (job.failed, job.world_size) == (True, 4)
+    assert [(one.rank, one.host) for one in job.culprits] == [(0, None)]
+
+
+@pytest.mark.parametrize("hosts", ["cn02", "cn[02]", "cn-02.cluster"])
+def test_tasks_of_one_host_fail_there(tmp_path: Path, hosts: str) -> None:
+    job = reported(tmp_path, hosts, "2,3")
+    assert [(one.rank, one.host) for one in job.culprits] == [
+        (2, hosts.translate({91: "", 93: ""}))
+    ]
+
+
+def test_the_host_of_a_task_is_told_by_its_own_log(tmp_path: Path) -> None:
+    ended = "srun: error: cn[01-02]: tasks 1-2: Exited with exit code 1\n"
+    said = {f"cn0{1 + rank // 2}/rank_{rank}.log": steps() for rank in range(4)}
+    job = job_of(write(tmp_path, {"launcher.log": ended, **said}))
+    assert [(one.rank, one.host) for one in job.culprits] == [(1, "cn01")]
+
+
+def test_a_list_of_billions_of_tasks_and_hosts_is_read_at_once(tmp_path: Path) -> None:
+    job = reported(tmp_path, "cn[0-999999][0-999999]", "0-3999999999")
+    assert job.failed
+    assert job.world_size is not None
+    assert job.world_size < 100_000
+    assert [(one.rank, one.host) for one in job.culprits] == [(0, None)]
+
+
+@pytest.mark.parametrize("tasks", ["1-", "3-1", ",", "1,,-", "0-1-2", "0-1-2-3-4"])
+def test_a_list_that_cannot_be_read_names_nobody(tmp_path: Path, tasks: str) -> None:
+    ended = f"srun: error: cn[02-01: tasks {tasks}: Exited with exit code 1\n"
+    files = {"launcher.log": ended, "rank_0.log": steps(), "rank_1.log": steps()}
+    assert job_of(write(tmp_path, files)).culprits == ()
+
+
+def test_ranks_that_called_another_collective_explain_a_host_that_is_lost_after_it(
+    tmp_path: Path,
+) -> None:
+    """mpirun loses the other host's daemon when the ranks there have ended."""
+
+    def called(rank: int) -> str:
+        operation = "BROADCAST" if rank == 2 else "ALLREDUCE"
+        return (
+            f"Rank {rank} is running collective: CollectiveFingerPrint(SequenceNumber=12,"
+            f" OpType={operation}, TensorShape=[8], TensorDtypes=Float,"
+            " TensorDeviceTypes=TensorOptions(dtype=float (default), device=cpu))"
+        )
+
+    files = {
+        f"gpu0{1 + rank // 2}/rank_{rank}.log": steps()
+        + "Traceback (most recent call last):\n"
+        + '  File "/opt/train.py", line 3, in main\n'
+        + "RuntimeError: Detected mismatch between collectives on ranks."
+        + f" {called(rank)}, but {called(0 if rank == 2 else 2)}.\n"
+        for rank in range(4)
+    }
+    files["mpirun.log"] = (
+        "ORTE has lost communication with a remote daemon.\n\n"
+        "  HNP daemon   : [[34581,0],0] on node gpu01\n"
+        "  Remote daemon: [[34581,0],1] on node gpu02\n"
+    )
+    job = job_of(write(tmp_path, files))
+    assert (job.kind, [one.rank for one in job.culprits]) == (FailureKind.DESYNC, [2])

@@ -1,4 +1,4 @@
-"""Who failed first, who is missing, what the others said, and when."""
+"""The ranks that failed first, those that are missing, what the others printed, and when."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
-from kb.job import Job, Saying
+from kb.job import Job, QuotedLine
 from kb.views.job import folded, who
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
@@ -38,7 +38,7 @@ class RanksScreen(Screen[Line | None]):
         super().__init__()
         self._job = job
         self._rows = [*_rows(job)]
-        self._moments = [_moment(one) for one in job.timeline]
+        self._moments = [_moment(line) for line in job.timeline]
 
     def compose(self) -> ComposeResult:
         yield Static(_headline(self._job), classes="headline")
@@ -95,33 +95,34 @@ def _headline(job: Job) -> Content:
 
 def _rows(job: Job) -> Iterator[_Row]:
     first = "first" if job.failed else "slow"
-    for said in job.culprits:
-        yield _row(first, said)
+    for line in job.culprits:
+        yield _row(first, line)
     missing = _missing(job)
     if missing:
         yield _Row("silent", _ranks(missing), "no line of theirs in the logs")
     for group in job.others:
         yield _Row("then", _ranks(group.ranks), group.text)
-    for said in job.earlier:
-        yield _row("attempt before", said)
+    for line in job.earlier:
+        yield _row("attempt before", line)
 
 
 def _missing(job: Job) -> list[int]:
-    heard = {said.rank for said in job.culprits}
-    heard |= {rank for group in job.others for rank in group.ranks}
-    return [rank for rank in range(job.world_size or 0) if rank not in heard] if job.failed else []
+    seen = {line.rank for line in job.culprits}
+    seen |= {rank for group in job.others for rank in group.ranks}
+    return [rank for rank in range(job.world_size or 0) if rank not in seen] if job.failed else []
 
 
 def _ranks(ranks: Sequence[int]) -> str:
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks: {folded(ranks)}"
 
 
-def _row(sign: str, said: Saying) -> _Row:
-    line = None if said.line is None else (said.file, said.line)
-    text = (said.text or said.file or "").replace(said.time or "\0", "").strip()
-    return _Row(sign, who(said), text, line)
+def _row(sign: str, quoted: QuotedLine) -> _Row:
+    line = None if quoted.line is None else (quoted.file, quoted.line)
+    text = (quoted.text or quoted.file or "").replace(quoted.time or "\0", "").strip()
+    return _Row(sign, who(quoted), text, line)
 
 
-def _moment(said: Saying) -> _Row:
-    row = _row(said.time or "", said)
-    return msgspec.structs.replace(row, name="") if said.rank is None and said.host is None else row
+def _moment(quoted: QuotedLine) -> _Row:
+    row = _row(quoted.time or "", quoted)
+    is_of_nobody = quoted.rank is None and quoted.host is None
+    return msgspec.structs.replace(row, name="") if is_of_nobody else row

@@ -1,94 +1,36 @@
-"""What a line says about who is at fault. Adding a failure is adding a row.
-
-The order of the standings is the order of trust: a full disk explains a dead rank, a dead rank
-explains closed connections, and closed connections explain nothing.
-"""
+"""What a line says about who is at fault. Adding a failure is adding a row."""
 
 from __future__ import annotations
 
 import re
-from enum import IntEnum, StrEnum
-
-import msgspec
 
 from kb.evidence.markers import Grade
 from kb.job.lines import ATTACHED
+from kb.job.model import FailureKind, FailurePattern, FaultRole
 
 
-class Kind(StrEnum):
-    """What kind of failure it is."""
-
-    DISK = "disk"
-    MEMORY = "memory"
-    HARDWARE = "hardware"
-    NETWORK = "network"
-    RENDEZVOUS = "rendezvous"
-    SIGNAL = "signal"
-    EXCEPTION = "exception"
-    DESYNC = "desync"
-    HANG = "hang"
-    STRAGGLER = "straggler"
+def _row(role: FaultRole, kind: FailureKind, *patterns: str) -> FailurePattern:
+    return FailurePattern(re.compile("|".join(patterns), re.IGNORECASE), kind, role)
 
 
-class Standing(IntEnum):
-    """What a line tells about the rank that says it."""
-
-    NONE = 0
-    STOPPED = 1
-    """It was told to stop."""
-    SAID = 2
-    """It complains, in words that no row knows."""
-    BEREFT = 3
-    """It lost a peer."""
-    WAITED = 4
-    """It waited for others in vain."""
-    APART = 5
-    """It and others did different things."""
-    OWN = 6
-    """It failed by itself."""
-    CAUSE = 7
-    """What made it fail lies outside of it, and the line names it."""
-
-
-class Row(msgspec.Struct, frozen=True):
-    """A failure, the kind it is of, and what it says about its rank."""
-
-    pattern: re.Pattern[str]
-    kind: Kind
-    standing: Standing
-
-
-def _row(standing: Standing, kind: Kind, *patterns: str) -> Row:
-    return Row(re.compile("|".join(patterns), re.IGNORECASE), kind, standing)
-
-
-_S, _B, _W, _A, _O, _C = (
-    Standing.STOPPED,
-    Standing.BEREFT,
-    Standing.WAITED,
-    Standing.APART,
-    Standing.OWN,
-    Standing.CAUSE,
-)
-
-ROWS = (
+FAILURES = (
     # Told to stop
     _row(
-        _S,
-        Kind.SIGNAL,
+        FaultRole.STOPPED,
+        FailureKind.SIGNAL,
         r"\bSIGTERM\b|\bSignal(?:s\.)?:? ?15\b|SignalException.*\b15\b|signal: Terminated",
         r"KeyboardInterrupt|\bsending process \d+ closing|Exception ignored in",
     ),
     _row(
-        _S,
-        Kind.HANG,
+        FaultRole.STOPPED,
+        FailureKind.HANG,
         r"time ?limit\b.{0,40}\b(?:reached|exceeded|expired)|exceeded the time limit",
         r"due to time ?limit|MPIEXEC_TIMEOUT",
     ),
     # Something outside
     _row(
-        _C,
-        Kind.DISK,
+        FaultRole.EXTERNAL_CAUSE,
+        FailureKind.DISK,
         r"no space left on device|disk quota exceeded|read-only file system|input/output error",
         r"\bENOSPC\b|\bEDQUOT\b|\bErrno (?:28|122|30|5)\b|stale (?:nfs )?file handle",
         # torch.save on a full disk
@@ -96,27 +38,31 @@ ROWS = (
         r"\d requested and \d+ written",
     ),
     _row(
-        _C,
-        Kind.MEMORY,
+        FaultRole.EXTERNAL_CAUSE,
+        FailureKind.MEMORY,
         r"\bkilled process \d+|\boom-kill:|\boom_kill\b|detected \d+ oom[-_ ]kill|out of memory",
         r"\bMemoryError\b|\bOutOfMemory|std::bad_alloc|\bErrno 12\b",
         r"cannot allocate memory|can't allocate memory",
     ),
     _row(
-        _C,
-        Kind.HARDWARE,
+        FaultRole.EXTERNAL_CAUSE,
+        FailureKind.HARDWARE,
         r"\bXid \(|fallen off the bus|uncorrectable ecc|\bmachine check\b|hardware error",
     ),
-    _row(_C, Kind.EXCEPTION, r"\bunable to (?:find|launch|execute) the specified"),
     _row(
-        _C,
-        Kind.RENDEZVOUS,
+        FaultRole.EXTERNAL_CAUSE,
+        FailureKind.EXCEPTION,
+        r"\bunable to (?:find|launch|execute) the specified",
+    ),
+    _row(
+        FaultRole.EXTERNAL_CAUSE,
+        FailureKind.RENDEZVOUS,
         r"temporary failure in name resolution|name or service not known|\bgai ?error\b",
         r"could ?n.t resolve host|nodename nor servname|\bEADDRINUSE\b|address already in use",
     ),
     _row(
-        _C,
-        Kind.NETWORK,
+        FaultRole.EXTERNAL_CAUSE,
+        FailureKind.NETWORK,
         r"\blink (?:is )?down\b|port error|\bport \d+ (?:is )?down\b",
         # ip monitor, for other than the devices of containers
         r"\d: (?!docker|veth|br-|virbr|cni|flannel|cali|lo\b|tun|tap|dummy|vnet)[a-z][\w.-]*"
@@ -124,24 +70,24 @@ ROWS = (
     ),
     # Different things on different ranks
     _row(
-        _A,
-        Kind.DESYNC,
+        FaultRole.OUT_OF_STEP,
+        FailureKind.DESYNC,
         r"detected mismatch between collectives|mismatched? (?:between )?(?:collective|sequence)",
         r"\bdesync|collectives differ|preamble\.length|message truncated|MPI_ERR_TRUNCATE",
         r"expects same model across all ranks|appears not to match (?:sizes|strides)",
     ),
     # In vain
     _row(
-        _W,
-        Kind.RENDEZVOUS,
+        FaultRole.TIMED_OUT,
+        FailureKind.RENDEZVOUS,
         r"rendezvous\w*timeout|timed out (?:after \d+ seconds )?waiting for clients|clients joined",
         r"client socket has timed out|timed out initializing process group|store based barrier",
         r"waitForInput: (?:poll|socket)",
         r"failed to connect to|failed to recv|DistStoreError|: wait timeout\b|wait timeout after",
     ),
     _row(
-        _W,
-        Kind.HANG,
+        FaultRole.TIMED_OUT,
+        FailureKind.HANG,
         r"timed out waiting \d+ ?ms|collective operation timeout|watchdog (?:caught|timeout)",
         r"monitoredBarrier|application timeout caused|operation timed out|timed out while waiting",
         r"last enqueued .*work|^Timeout \(\d+:\d\d:\d\d\)!",
@@ -149,14 +95,14 @@ ROWS = (
     ),
     # A peer went away
     _row(
-        _B,
-        Kind.NETWORK,
+        FaultRole.LOST_PEER,
+        FailureKind.NETWORK,
         r"no route to host|network is unreachable|connection timed out|host is unreachable",
         r"lost communication|unable to connect to the peer",
     ),
     _row(
-        _B,
-        Kind.SIGNAL,
+        FaultRole.LOST_PEER,
+        FailureKind.SIGNAL,
         r"connection (?:was )?(?:closed|reset) by (?:remote )?peer|broken pipe|socket closed",
         r"remote process exited|communicator was aborted|got 0 bytes|transport endpoint|recvBytes",
         r"sendBytes|\bEOFError\b|Connection(?:Reset)?Error\b|ConnectionAborted|DistNetworkError",
@@ -170,22 +116,22 @@ ROWS = (
         r"assert \(!closed\)",
     ),
     _row(
-        Standing.SAID,
-        Kind.EXCEPTION,
+        FaultRole.UNCLASSIFIED,
+        FailureKind.EXCEPTION,
         r"RayTaskError|WorkerCrashedError|a worker died or was killed|terminate called",
     ),
     # By itself
     _row(
-        _O,
-        Kind.SIGNAL,
+        FaultRole.SELF_INFLICTED,
+        FailureKind.SIGNAL,
         r"segmentation fault|\bsegfault\b|\bbus error\b|illegal instruction|stack smashing",
         r"floating point exception|\bSIG(?:SEGV|BUS|FPE|ILL|ABRT|KILL)\b|fatal python error",
         r"\bcore dumped\b|caught signal \d|double free|free\(\): invalid|malloc\(\)",
         r"corrupted size|\bSignal: .*\(\d+\)",
     ),
     _row(
-        _O,
-        Kind.EXCEPTION,
+        FaultRole.SELF_INFLICTED,
+        FailureKind.EXCEPTION,
         r"^\s*(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Failure|Exit|Interrupt|Warning)\b"
         r"(?::|$|\()",
         r"\bwhat\(\):|\bassert(?:ion)?\b.{0,120}\bfailed|\bpanic\b",
@@ -202,17 +148,17 @@ _NO_FAILURE = re.compile(
 
 _WARNS = re.compile(r"^.{0,60}?\b(?:warn(?:ing)?|info|debug|notice)\b", re.IGNORECASE)
 _ANYTHING = re.compile("")
-_EXCEPTION = Row(_ANYTHING, Kind.EXCEPTION, Standing.OWN)
-_COMPLAINT = Row(_ANYTHING, Kind.EXCEPTION, Standing.SAID)
+_EXCEPTION = FailurePattern(_ANYTHING, FailureKind.EXCEPTION, FaultRole.SELF_INFLICTED)
+_COMPLAINT = FailurePattern(_ANYTHING, FailureKind.EXCEPTION, FaultRole.UNCLASSIFIED)
 
 
-def classify(text: str, grade: Grade) -> Row | None:
+def classify(text: str, grade: Grade) -> FailurePattern | None:
     """What a line says about its rank, or None where it says nothing of the kind."""
     if grade is Grade.CONTEXT or _NO_FAILURE.match(text):
         return None
-    row = next((row for row in ROWS if row.pattern.search(text)), None)
-    if row is not None and row.standing is Standing.OWN and _WARNS.search(text):
+    pattern = next((pattern for pattern in FAILURES if pattern.regex.search(text)), None)
+    if pattern is not None and pattern.role is FaultRole.SELF_INFLICTED and _WARNS.search(text):
         return _COMPLAINT
-    if row is not None or grade in (Grade.HINT, Grade.FOLLOW_ON):
-        return row
+    if pattern is not None or grade in (Grade.HINT, Grade.FOLLOW_ON):
+        return pattern
     return _EXCEPTION if grade is Grade.FATAL else _COMPLAINT

@@ -1,0 +1,240 @@
+"""From the logs of a job to who failed first."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from kb.evidence.select import SHORT_LINES
+from kb.job.attempt import Attempt, RankLog
+from kb.job.attribution import Prescan, attribute_lines, prescan
+from kb.job.excerpt import excerpt
+from kb.job.exits import Exit, read_exits
+from kb.job.lines import Line
+from kb.job.model import (
+    AttributedLog,
+    Cascade,
+    Culprit,
+    Explanation,
+    FailureKind,
+    FaultRole,
+    Group,
+    Job,
+    LogLine,
+    QuotedLine,
+    RootCause,
+    quote,
+)
+from kb.job.recorder import Dump, compare
+from kb.job.root_cause import find_root_cause
+from kb.job.stragglers import find_straggler
+from kb.log import Block
+from kb.log.mask import mask
+
+_WORLD = re.compile(
+    r"(?:mpirun|mpiexec)\b.*? -(?:np|n) (\d+)|\bworld[_ ]?size['\"]?[ :=]+(\d+)", re.IGNORECASE
+)
+_MAX_CULPRITS_IN_TIMELINE = 4
+"""Lines of culprits: the first failures, beside at most four other moments."""
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """A job and the lines that its diagnosis is to be made from."""
+
+    job: Job
+    ended_well: bool
+    """The logs say so; a job that merely shows no failure may still hang."""
+    evidence: tuple[Block, ...]
+    """Empty where all lines are to be read."""
+    is_short: bool
+    """So few lines that all were read, and that every word counts."""
+
+
+def analyse(files: Mapping[str, Sequence[Line]], dumps: Sequence[Dump] = ()) -> Analysis | None:
+    """Tell who failed first from lines of the logs of one job, by name of the file, and from its
+    recorded collectives; None where they are not from several ranks."""
+    if len(files) == 1 and not dumps:
+        seen = prescan(*files.values())
+        if not seen.several:
+            return None
+        if not seen.troubled:
+            return _calm(seen)
+    log = attribute_lines(files)
+    exits = read_exits(log)
+    if not (dumps or _is_of_several(log.lines, exits)):
+        return None
+    *earlier, last = _attempt_numbers(log)
+    attempt = Attempt(
+        _lines_of_last(log.lines, last),
+        [one for one in exits if one.line.attempt >= last],
+        compare(dumps),
+    )
+    before = tuple(one for number in earlier for one in _failures_of(number, log, exits))
+    world_size = _world_size(attempt, log)
+    root_cause = find_root_cause(attempt)
+    if root_cause is None or _ended_well(attempt):
+        return _not_failed(attempt, world_size, before)
+    job = _failed(attempt, root_cause, world_size, before)
+    return Analysis(job, False, excerpt(attempt, root_cause), len(log.lines) <= SHORT_LINES)
+
+
+def _calm(seen: Prescan) -> Analysis:
+    world_size = max(seen.ranks, default=-1) + 1 or None
+    return Analysis(Job(failed=False, kind=None, world_size=world_size), False, (), False)
+
+
+def _is_of_several(lines: Iterable[LogLine], exits: Iterable[Exit]) -> bool:
+    """Whether several ranks or hosts print, or a launcher tells of one."""
+    ranks = {line.rank for line in lines} | {one.rank for one in exits}
+    hosts = {line.host for line in lines}
+    return (
+        len(ranks - {None}) > 1
+        or len(hosts - {None}) > 1
+        or any(one.rank or one.aborted for one in exits)
+    )
+
+
+def _attempt_numbers(log: AttributedLog) -> list[int]:
+    return sorted({line.attempt for line in log.lines if line.rank is not None}) or [0]
+
+
+def _lines_of_last(lines: Iterable[LogLine], number: int) -> list[LogLine]:
+    """Lines of the last attempt. A launcher prints once more after it."""
+    return [
+        line
+        for line in lines
+        if line.attempt == number or (line.rank is None and line.attempt > number)
+    ]
+
+
+def _failures_of(number: int, log: AttributedLog, exits: Iterable[Exit]) -> tuple[QuotedLine, ...]:
+    """What failed in an attempt that was followed by another."""
+    attempt = Attempt(
+        [line for line in log.lines if line.attempt == number],
+        [one for one in exits if one.line.attempt == number],
+    )
+    root_cause = find_root_cause(attempt)
+    return tuple(culprit.quoted for culprit in root_cause.culprits) if root_cause else ()
+
+
+def _ended_well(attempt: Attempt) -> bool:
+    if any(not one.was_stopped for one in attempt.exits):
+        return False
+    reported = any(log.exited_well for log in attempt.hosts.values())
+    return reported or (
+        bool(attempt.ranks) and all(log.ended_well for log in attempt.ranks.values())
+    )
+
+
+def _world_size(attempt: Attempt, log: AttributedLog) -> int | None:
+    text = "\n".join(line.text for line in log.lines)
+    stated = [int(next(filter(None, match.groups()))) for match in _WORLD.finditer(text)]
+    return max([*stated, max(attempt.known_ranks, default=-1) + 1]) or None
+
+
+def _failed(
+    attempt: Attempt,
+    root_cause: RootCause,
+    world_size: int | None,
+    earlier: tuple[QuotedLine, ...],
+) -> Job:
+    bystanders = list(_bystanders(attempt, root_cause))
+    return Job(
+        failed=True,
+        kind=root_cause.kind,
+        world_size=world_size,
+        culprits=tuple(culprit.quoted for culprit in root_cause.culprits),
+        cascade=_cascade(attempt, bystanders),
+        others=_others(bystanders),
+        timeline=_timeline(attempt, root_cause, bystanders),
+        earlier=earlier,
+        finding=root_cause.explanation,
+    )
+
+
+def _not_failed(
+    attempt: Attempt, world_size: int | None, earlier: tuple[QuotedLine, ...]
+) -> Analysis:
+    slow = find_straggler(attempt)
+    if slow is None:
+        job = Job(failed=False, kind=None, world_size=world_size, earlier=earlier)
+        return Analysis(job, _ended_well(attempt), (), False)
+    culprit = Culprit(slow.rank, attempt.ranks[slow.rank].host, slow.line)
+    job = Job(
+        failed=False,
+        kind=FailureKind.STRAGGLER,
+        world_size=world_size,
+        culprits=(culprit.quoted,),
+        earlier=earlier,
+        finding=f"{Explanation.STRAGGLER}: rank {slow.rank} takes {slow.ratio:.0f} times as long"
+        f" for {slow.field}",
+    )
+    root_cause = RootCause(FailureKind.STRAGGLER, (culprit,), Explanation.STRAGGLER)
+    return Analysis(job, _ended_well(attempt), excerpt(attempt, root_cause), False)
+
+
+_Bystander = tuple[RankLog, LogLine]
+"""A rank that is not at fault, with its complaint or its last line."""
+
+
+def _bystanders(attempt: Attempt, root_cause: RootCause) -> Iterator[_Bystander]:
+    guilty = {culprit.rank for culprit in root_cause.culprits}
+    for log in attempt.ranks.values():
+        line = log.failure or log.last
+        if log.rank not in guilty and line is not None:
+            yield log, line
+
+
+def _cascade(attempt: Attempt, bystanders: Sequence[_Bystander]) -> Cascade | None:
+    """The complaints that follow from the first failure, and the commonest of them."""
+    fallen = [line for _log, line in bystanders if line.pattern]
+    if not fallen:
+        return None
+    common, _count = Counter(mask(line.message) for line in fallen).most_common(1)[0]
+    example = next(line for line in fallen if mask(line.message) == common)
+    ended = {one.rank for one in attempt.exits if one.code}
+    count = sum(bool(line.pattern) or log.rank in ended for log, line in bystanders)
+    return Cascade(count, example.message.strip())
+
+
+def _others(bystanders: Iterable[_Bystander]) -> tuple[Group, ...]:
+    groups: dict[str, list[_Bystander]] = defaultdict(list)
+    for log, line in bystanders:
+        groups[mask(line.message)].append((log, line))
+    return tuple(
+        Group(
+            tuple(log.rank for log, _line in group if log.rank is not None),
+            group[0][1].message.strip(),
+        )
+        for group in sorted(groups.values(), key=len, reverse=True)
+    )
+
+
+def _timeline(
+    attempt: Attempt, root_cause: RootCause, bystanders: Iterable[_Bystander]
+) -> tuple[QuotedLine, ...]:
+    """The first line, the first failures, the first to follow and the launcher's end of it."""
+    printed = [line for log in attempt.logs for line in log.lines if line.has_own_time]
+    guilty = [culprit.line for culprit in root_cause.culprits if culprit.line]
+    chosen = [
+        *_earliest(printed),
+        *guilty[:_MAX_CULPRITS_IN_TIMELINE],
+        *_earliest(line for _log, line in bystanders if line.pattern),
+        *_earliest(r for r in printed if r.rank is None and r.role is FaultRole.STOPPED),
+        *sorted(printed, key=_when)[-1:],
+    ]
+    timed = [line for line in chosen if line.epoch_seconds is not None]
+    unique = {(line.file, line.number): line for line in timed}
+    return tuple(quote(line, line.rank, line.host) for line in sorted(unique.values(), key=_when))
+
+
+def _earliest(lines: Iterable[LogLine]) -> list[LogLine]:
+    """The earliest of the lines with a known time, if there is one."""
+    return sorted((line for line in lines if line.epoch_seconds is not None), key=_when)[:1]
+
+
+def _when(line: LogLine) -> float:
+    return line.epoch_seconds or 0.0

@@ -1,0 +1,274 @@
+"""The ranks and hosts of one attempt: what each printed last, and how each failed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from kb.evidence.markers import Grade
+from kb.job.exits import Exit
+from kb.job.lines import ATTACHED
+from kb.job.model import FaultRole, LogLine
+from kb.job.recorder import DumpComparison
+from kb.log.mask import mask
+
+_NATIVE = re.compile(
+    r".{0,60}?\[[IWEF]\d{4} [\d:.]+ \S+\.cpp:\d+\]|[IWEF]\d{4} \d\d:.* torch/"
+    r"|.*\bNCCL (?:INFO|WARN)\b|/\S+:\d+: \w*Warning"
+)
+_CHAINED = re.compile(
+    r"During handling of the above exception|The above exception was the direct cause"
+    r"|Original Traceback"
+)
+_UNHANDLED = re.compile(r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:")
+_EXIT_LINES, _END_LINES = 3, 5
+"""Last lines of a rank in which a launcher tells its exit code, and it tells itself that it is
+done."""
+_EXITED_WELL = r"\b(?:exit(?:ed|ing)? (?:with )?(?:status|code)|returned|rc|ret|status)[: =]*0\b"
+_ENDED_WELL = re.compile(
+    r"\b(?:finish(?:ed|ing)?|done|complet(?:ed?|ion)|success(?:ful(?:ly)?)?|bye|all good)\b"
+    r"|" + _EXITED_WELL,
+    re.IGNORECASE,
+)
+
+
+class RankLog:
+    """All that one rank, or one host outside of its ranks, printed in one attempt."""
+
+    def __init__(
+        self,
+        rank: int | None,
+        host: str | None,
+        lines: Sequence[LogLine],
+        settled_at: Mapping[str | None, int],
+    ) -> None:
+        self.rank = rank
+        self.host = host
+        self.lines = _in_time(lines)
+        self._settled_at = settled_at
+
+    @cached_property
+    def ordinary(self) -> list[LogLine]:
+        """Lines of its everyday work, with neither complaints nor parts of a stack."""
+        return [line for line in self.lines if _is_ordinary(line)]
+
+    @property
+    def last(self) -> LogLine | None:
+        """The last line of its everyday work."""
+        return self.ordinary[-1] if self.ordinary else None
+
+    @property
+    def last_file(self) -> str | None:
+        """The file of its last line."""
+        return self.lines[-1].file
+
+    @cached_property
+    def failures(self) -> list[LogLine]:
+        """Complaints after which it did not go on with its work."""
+        return [
+            line
+            for index, line in enumerate(self.lines)
+            if line.pattern and not self._is_past(index, line)
+        ]
+
+    def _is_past(self, index: int, line: LogLine) -> bool:
+        """Whether the work went on after a complaint. One without a rank, in a file of several
+        ranks, is past when each of them prints later."""
+        if line.uncaught or index in self._unhandled:
+            return False
+        if self.rank is None and line.file in self._settled_at:
+            return line.number < self._settled_at[line.file]
+        return index < self._went_on
+
+    @cached_property
+    def failure(self) -> LogLine | None:
+        """The complaint that tells most about why it failed."""
+        if not self.failures:
+            return None
+        most = max(line.role for line in self.failures)
+        first = next(line for line in self.failures if line.role is most)
+        return self._end_of_chain(first, most)
+
+    @property
+    def role(self) -> FaultRole:
+        """What that complaint tells about it."""
+        return self.failure.role if self.failure else FaultRole.NONE
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether it says so, and does not complain afterwards."""
+        return not self.failures and any(
+            _ENDED_WELL.search(r.text) for r in self.lines[-_END_LINES:]
+        )
+
+    @property
+    def exited_well(self) -> bool:
+        """Whether its last lines report an exit without error."""
+        return any(re.search(_EXITED_WELL, line.text) for line in self.lines[-_EXIT_LINES:])
+
+    @cached_property
+    def _unhandled(self) -> set[int]:
+        """Indices of lines in stacks that ended a thread or a process, though others went on."""
+        indices: set[int] = set()
+        unhandled = False
+        for index, line in enumerate(self.lines):
+            unhandled = bool(_UNHANDLED.search(line.text)) or (unhandled and not _is_ordinary(line))
+            if unhandled:
+                indices.add(index)
+        return indices
+
+    @cached_property
+    def _went_on(self) -> int:
+        """The index of the last line that shows it at its everyday work after a complaint."""
+        first = next((index for index, line in enumerate(self.lines) if line.pattern), None)
+        if first is None or not any(_is_ordinary(line) for line in self.lines[first:]):
+            return -1
+        seen: set[str] = set()
+        last = -1
+        for index, line in enumerate(self.lines):
+            if _is_ordinary(line):
+                words = mask(line.message)
+                if words in seen or _ENDED_WELL.search(line.text):
+                    last = index
+                seen.add(words)
+        return last
+
+    def _end_of_chain(self, first: LogLine, most: FaultRole) -> LogLine:
+        """Of exceptions that led to each other, the one that ended it."""
+        chosen, linked = first, False
+        start = next(index for index, line in enumerate(self.lines) if line is first)
+        for line in self.lines[start + 1 :]:
+            linked = linked or bool(_CHAINED.search(line.text))
+            if linked and line.role is most:
+                chosen, linked = line, False
+        return chosen
+
+
+def _in_time(lines: Sequence[LogLine]) -> list[LogLine]:
+    """Merge the files of one rank. Lines without a time belong to the line before them; complaints
+    that end a file are the last of all."""
+    if len({line.file for line in lines}) == 1:
+        return list(lines)
+    complaining = {line.file for line in lines if line.pattern}
+    last_stamp = {line.file: index for index, line in enumerate(lines) if line.has_own_time}
+    uncaught = {line.file for line in lines if line.uncaught}
+    first_at = {r.file: r.epoch_seconds for r in reversed(lines) if r.epoch_seconds is not None}
+
+    def when(index: int) -> float:
+        line = lines[index]
+        at_the_end = line.file not in uncaught or line.uncaught
+        if line.file in complaining and index > last_stamp.get(line.file, -1) and at_the_end:
+            return math.inf
+        seconds = first_at.get(line.file) if line.epoch_seconds is None else line.epoch_seconds
+        return -math.inf if seconds is None else seconds
+
+    return [lines[index] for index in sorted(range(len(lines)), key=when)]
+
+
+def _is_ordinary(line: LogLine) -> bool:
+    return (
+        line.grade in (Grade.CONTEXT, Grade.HINT)
+        and not ATTACHED.match(line.message)
+        and any(character.isalnum() for character in line.message)
+        and not _NATIVE.match(line.text)
+        and not line.uncaught
+    )
+
+
+def _without_copies(lines: Sequence[LogLine]) -> list[LogLine]:
+    """Drop what a launcher repeats in its own log of the lines that a rank's file has."""
+    files = Counter(line.file for line in lines)
+    seen: dict[str, str | None] = {}
+    for line in sorted(lines, key=lambda one: -files[one.file]):
+        seen.setdefault(line.message, line.file)
+    return [line for line in lines if seen[line.message] == line.file]
+
+
+def _settled_at(logs: Iterable[Sequence[LogLine]]) -> dict[str | None, int]:
+    """By file of several ranks: the number of the line up to which each of them goes on with its
+    work."""
+    last: dict[str | None, list[int]] = defaultdict(list)
+    for lines in logs:
+        numbers = {line.file: line.number for line in lines if _is_ordinary(line)}
+        for file, number in numbers.items():
+            last[file].append(number)
+    return {file: min(numbers) for file, numbers in last.items() if len(numbers) > 1}
+
+
+def _without_survivors(exits: Sequence[Exit], lines: Iterable[LogLine]) -> list[Exit]:
+    """Drop the exits of ranks that work on later in the same file: they were started again."""
+    ended = {(one.rank, one.line.file) for one in exits if one.rank is not None}
+    last: dict[tuple[int | None, str | None], int] = {
+        place: line.number
+        for line in lines
+        if (place := (line.rank, line.file)) in ended and _is_ordinary(line)
+    }
+    return [one for one in exits if last.get((one.rank, one.line.file), -1) <= one.line.number]
+
+
+class Attempt:
+    """The logs of all ranks and hosts of one attempt, and how their processes ended."""
+
+    def __init__(
+        self,
+        lines: Iterable[LogLine],
+        exits: Sequence[Exit],
+        recorded: DumpComparison | None = None,
+    ) -> None:
+        lines = list(lines)
+        self.exits = _without_survivors(exits, lines)
+        self.recorded = recorded
+        by_rank: dict[int, list[LogLine]] = defaultdict(list)
+        by_host: dict[str | None, list[LogLine]] = defaultdict(list)
+        for line in lines:
+            if line.rank is None:
+                by_host[line.host].append(line)
+            else:
+                by_rank[line.rank].append(line)
+        by_rank = {rank: _without_copies(own) for rank, own in by_rank.items()}
+        settled_at = _settled_at(by_rank.values())
+        self.hosts = {host: RankLog(None, host, own, settled_at) for host, own in by_host.items()}
+        self.ranks = {
+            rank: RankLog(rank, self._host_of(rank, own), own, settled_at)
+            for rank, own in sorted(by_rank.items())
+        }
+
+    @property
+    def known_ranks(self) -> list[int]:
+        """Ranks that print, or whose end is reported."""
+        return sorted({*self.ranks, *(one.rank for one in self.exits if one.rank is not None)})
+
+    @property
+    def logs(self) -> list[RankLog]:
+        """Those of all ranks, then those of all hosts."""
+        return [*self.ranks.values(), *self.hosts.values()]
+
+    def reported_host(self, rank: int | None) -> str | None:
+        """The host of a rank as a launcher reports it, or the only one that is named at all."""
+        if rank is not None:
+            for one in self.exits_of(rank):
+                if one.host:
+                    return one.host
+        return next(iter(self._reported_hosts)) if len(self._reported_hosts) == 1 else None
+
+    def exits_of(self, rank: int) -> list[Exit]:
+        """All reports of how a rank ended."""
+        return self._exits_by_rank.get(rank, [])
+
+    def _host_of(self, rank: int, lines: Iterable[LogLine]) -> str | None:
+        named = next((line.host for line in lines if line.host), None)
+        return named or self.reported_host(rank)
+
+    @cached_property
+    def _reported_hosts(self) -> set[str]:
+        return {host for one in self.exits for host in one.hosts}
+
+    @cached_property
+    def _exits_by_rank(self) -> dict[int | None, list[Exit]]:
+        found: dict[int | None, list[Exit]] = defaultdict(list)
+        for one in self.exits:
+            found[one.rank].append(one)
+        return found

@@ -1,0 +1,279 @@
+"""Which rank prints which line: the lines of all files with rank, host, attempt and time."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from kb.evidence.markers import Grade
+from kb.job.failures import classify
+from kb.job.identity import Identities, RawLine, identify, named_hosts
+from kb.job.lines import ATTACHED, Line
+from kb.job.model import AttributedLog, LogLine
+from kb.log.layout import Origin, number_siblings, origin_of
+from kb.log.prefixes import split_prefix
+from kb.log.speakers import Way, learn_way
+from kb.log.timestamps import Calendar, read_stamp
+
+_SAMPLE_LINES, _SMALL_SAMPLE_LINES = 200, 30
+"""Lines by which it is learned where a file names its ranks: enough to see ranks alternate. A file
+whose name tells its rank needs fewer."""
+
+_RESTART = re.compile(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
+_UNCAUGHT = re.compile(r".{0,60}?\[rank\d+\]:\s*(?!\[[IWEF]\d{4} )\S")
+_NATIVE = re.compile(r"\.cpp:\d+\]")
+_MIN_MARKED_LINES = 3
+"""Where at least this many everyday lines are marked as uncaught ones are, the launcher marks them
+all."""
+_SPEAKING_PID = re.compile(
+    r"\[(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+)\] |.{0,60}?\bpid[=:](?P<pid2>\d+)\b"
+)
+_SYSLOG = re.compile(
+    r"(?:\w{3} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ][\d:.,+-]+Z?) (?P<host>[A-Za-z][\w-]*\w)"
+    r" [\w./-]+(?:\[\d+\])?: "
+)
+_NO_HOST = re.compile(r"^[^A-Za-z]|\.\d+$|^(?:INFO|DEBUG|WARN\w*|ERROR|CRITICAL|NOTICE)$", re.I)
+_REPORT = re.compile(
+    r"exitcode|MPI_ABORT|mpirun|mpiexec|srun: |Process name: \[\[|BAD TERMINATION|ActorDied|ray::"
+    r"|exits with return code|\bKilled process \d|\*\*\* (?:STEP|JOB)\b|\bpid[=:]"
+)
+_TIMES = re.compile(r"\d ?(?:ms|s|sec)\b|fwd|bwd|comm\b|wait|idle|allreduce|\btime\b|/step")
+_PRESCAN_LINES = 40
+"""Lines looked at in the beginning of a file, at its end, and of its last complaints."""
+_MIN_SHARE_OF_ONE_RANK, _MIN_LINES_OF_ONE_RANK = 0.5, 10
+"""A file whose name tells no rank is that of the one rank it names, if more than this share of its
+lines, and more than this many, name it."""
+_MARKED = re.compile(r"\[rank(\d+)\]:")
+_LAUNCHER = re.compile(
+    r"torch/distributed/(?:run|launcher)|local_rank: \d+ \(pid|mpirun|mpiexec|\bsrun:"
+    r"|started worker"
+)
+_ONLY_RANK = re.compile(r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/)\d+", re.IGNORECASE)
+
+
+class Prescan(msgspec.Struct, frozen=True):
+    """What a quick look at one file shows."""
+
+    ranks: set[int]
+    """Those named in its beginning, its end and its complaints."""
+    several: bool
+    """Several ranks or hosts, or a launcher, may print into it."""
+    troubled: bool
+    """It holds complaints, or times by which ranks can be compared."""
+
+
+def prescan(lines: Sequence[Line]) -> Prescan:
+    """Look at one file, so that a calm log of one process costs next to nothing."""
+    complaints = [line for line in lines if line.grade >= Grade.FOLLOW_ON]
+    ends = [*lines[:_PRESCAN_LINES], *lines[-_PRESCAN_LINES:]]
+    way = learn_way([line.text for line in ends if not ATTACHED.match(line.text)])
+    few = [line.text for line in (*ends, *complaints[-_PRESCAN_LINES:])]
+    text = "\n".join(few)
+    split = [split_prefix(line) for line in few]
+    ranks = {prefixed.rank for prefixed in split} | {way.rank(line) for line in few if way}
+    hosts = {_host_name(one.host) or _syslog_host(one.text) for one in split} - {None}
+    several = _REPORT.search(text) is not None or len(ranks - {None}) > 1 or len(hosts) > 1
+    troubled = bool(complaints) or _TIMES.search(text) is not None
+    return Prescan({rank for rank in ranks if rank is not None}, several, troubled)
+
+
+def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
+    """Tell which rank prints which line of a job's files, by their names."""
+    origins = _origins(files)
+    siblings = number_siblings(list(files))
+    ways = {name: learn_way(_sample(lines, origins[name])) for name, lines in files.items()}
+    common = Counter(way for way in ways.values() if way and way.several).most_common(1)
+    usual = common[0][0] if common else None
+    raw = [
+        list(_raw_lines(origins[name], lines, ways[name] or usual, siblings.get(name)))
+        for name, lines in files.items()
+    ]
+    calendar = Calendar(line.stamp for file in raw for line in file if line.stamp)
+    identities = identify([line for file in raw for line in file])
+    attributed = [line for file in raw for line in _log_lines(file, calendar, identities)]
+    return AttributedLog(attributed, identities.ranks_by_pid)
+
+
+def _origins(files: Mapping[str, Sequence[Line]]) -> dict[str, Origin]:
+    """What the names of the files tell. A number in the name of a lone file may be that of the
+    job."""
+    named = named_hosts([(name, origin_of(name), lines) for name, lines in files.items()])
+    origins = dict(zip(files, named, strict=True))
+    if len(origins) > 1:
+        return origins
+    return {
+        name: msgspec.structs.replace(origin, rank=None, local_rank=None)
+        for name, origin in origins.items()
+    }
+
+
+def _sample(lines: Sequence[Line], origin: Origin) -> list[str]:
+    """Beginning and end; less of a file whose name tells its rank already."""
+    texts = [line.text for line in lines if not ATTACHED.match(line.text)]
+    half = (_SAMPLE_LINES if origin.rank is None else _SMALL_SAMPLE_LINES) // 2
+    return texts if len(texts) <= 2 * half else [*texts[:half], *texts[-half:]]
+
+
+def _raw_lines(
+    origin: Origin, lines: Sequence[Line], way: Way | None, number: int | None
+) -> Iterator[RawLine]:
+    if origin.rank is not None or origin.local_rank is not None:
+        return _lines_of_one_rank(lines, origin, way)
+    only = _only_rank(lines, origin, way, number) if _has_no_launcher(lines) else None
+    if only is not None:
+        return _lines_of_one_rank(lines, msgspec.structs.replace(origin, rank=only), way)
+    return _lines_of_several_ranks(lines, origin, way)
+
+
+def _has_no_launcher(lines: Sequence[Line]) -> bool:
+    return _LAUNCHER.search("\n".join(line.text for line in lines)) is None
+
+
+def _only_rank(
+    lines: Sequence[Line], origin: Origin, way: Way | None, number: int | None
+) -> int | None:
+    """The rank of a file in which no other prints, though its name does not tell."""
+    rank = _stated_rank(lines, origin, way, number)
+    if rank is None or len({split_prefix(line.text).rank for line in lines} - {None}) > 1:
+        return None
+    return rank
+
+
+def _stated_rank(
+    lines: Sequence[Line], origin: Origin, way: Way | None, number: int | None
+) -> int | None:
+    own = [line for line in lines if not ATTACHED.match(line.text)]
+    named = [rank for line in own if way and (rank := way.rank(line.text)) is not None]
+    if named:
+        many = len(named) > max(_MIN_SHARE_OF_ONE_RANK * len(own), _MIN_LINES_OF_ONE_RANK)
+        return named[0] if many and len(set(named)) == 1 else None
+    marked = {int(m[1]) for line in lines if (m := _MARKED.match(line.text))}
+    if len(marked) == 1 and number is not None:
+        return marked.pop()
+    stated = {int(digits) for digits in _ONLY_RANK.findall("\n".join(ln.text for ln in lines))}
+    if origin.host is not None:
+        return stated.pop() if len(stated) == 1 else None
+    return number
+
+
+def _lines_of_one_rank(lines: Iterable[Line], origin: Origin, way: Way | None) -> Iterator[RawLine]:
+    """The file of one rank. Where its name tells another rank than its lines, they are right."""
+    split = [(line, split_prefix(line.text)) for line in lines]
+    named = Counter(prefixed.rank for _line, prefixed in split if prefixed.rank is not None)
+    if not named and way is not None and origin.rank is None:
+        named = Counter(rank for line, _ in split if (rank := way.rank(line.text)) is not None)
+    rank = next(iter(named)) if len(named) == 1 else origin.rank
+    maybe_local = rank is None
+    rank = origin.local_rank if rank is None else rank
+    host = origin.host or next(filter(None, (_host_name(one.host) for _line, one in split)), None)
+    for line, prefixed in split:
+        yield RawLine(
+            line=line,
+            message=prefixed.text,
+            rank=rank,
+            host=host,
+            attempt=origin.attempt or 0,
+            stamp=read_stamp(line.text),
+            maybe_local=maybe_local,
+        )
+
+
+def _lines_of_several_ranks(
+    lines: Iterable[Line], origin: Origin, way: Way | None
+) -> Iterator[RawLine]:
+    """A file into which several print. A stack without a name belongs to the rank that complained
+    before it."""
+    split = [(line, split_prefix(line.text)) for line in lines]
+    named = [
+        prefixed.rank if prefixed.rank is not None or way is None else way.rank(line.text)
+        for line, prefixed in split
+    ]
+    last_index = {rank: index for index, rank in enumerate(named) if rank is not None}
+    attempt, speaker, in_stack, silenced_rank = 0, None, False, None
+    for index, ((line, prefixed), rank) in enumerate(zip(split, named, strict=True)):
+        if rank is not None:
+            silenced_rank = rank if last_index[rank] == index else None
+        if rank is None and in_stack:
+            rank = speaker
+        if line.text.startswith("Traceback"):
+            in_stack = True
+            rank = speaker
+        elif not ATTACHED.match(line.text):
+            in_stack = False
+            speaker = rank if line.grade >= Grade.HINT else None
+        yield RawLine(
+            line=line,
+            message=way.without_name(prefixed.text) if way is not None else prefixed.text,
+            rank=rank,
+            host=_host_name(prefixed.host) or origin.host or _syslog_host(line.text),
+            attempt=attempt,
+            stamp=read_stamp(line.text),
+            silenced_rank=silenced_rank,
+            maybe_local=prefixed.rank is None,
+        )
+        attempt += bool(_RESTART.search(line.text))
+
+
+def _syslog_host(line: str) -> str | None:
+    match = _SYSLOG.match(line)
+    return match["host"] if match else None
+
+
+def _host_name(host: str | None) -> str | None:
+    """A host's name; not an address, a time or a rank's name that stood in its place."""
+    if host is None or _NO_HOST.search(host):
+        return None
+    return host.removeprefix("slurmstepd-")
+
+
+def _log_lines(
+    raw: Sequence[RawLine], calendar: Calendar, identities: Identities
+) -> Iterator[LogLine]:
+    """The lines of one file, finished: a line without a time has that of its rank's line before."""
+    marks_uncaught = _marks_only_uncaught(raw)
+    epoch_seconds: dict[int | None, float] = {}
+    times: dict[int | None, str] = {}
+    for one in raw:
+        rank, host = _rank_and_host(one, identities)
+        seconds = calendar.seconds(one.stamp) if one.stamp else None
+        if one.stamp and seconds is not None:
+            epoch_seconds[rank], times[rank] = seconds, one.stamp.text
+        yield LogLine(
+            file=one.line.file,
+            number=one.line.number,
+            text=one.line.text,
+            message=one.message,
+            grade=one.line.grade,
+            rank=rank,
+            host=host,
+            attempt=one.attempt,
+            epoch_seconds=epoch_seconds.get(rank),
+            time=times.get(rank),
+            has_own_time=one.stamp is not None and seconds is not None,
+            silenced_rank=one.silenced_rank if rank is None else None,
+            uncaught=marks_uncaught and _UNCAUGHT.match(one.line.text) is not None,
+            pattern=classify(one.message, one.line.grade),
+        )
+
+
+def _marks_only_uncaught(raw: Iterable[RawLine]) -> bool:
+    """Whether `[rank0]:` tells an uncaught exception, because everyday lines are not marked so."""
+    everyday = (one for one in raw if one.stamp and not _NATIVE.search(one.line.text))
+    return sum(_UNCAUGHT.match(one.line.text) is not None for one in everyday) < _MIN_MARKED_LINES
+
+
+def _rank_and_host(one: RawLine, identities: Identities) -> tuple[int | None, str | None]:
+    """Rank and host of a line, with what other lines tell."""
+    rank, host = one.rank, one.host
+    by_pid = identities.ranks_by_pid
+    if rank is None and by_pid and (match := _SPEAKING_PID.match(one.line.text)):
+        rank = by_pid.get(int(match["pid"] or match["pid2"]))
+        host = host or match["host"]
+    elif rank is not None and one.maybe_local:
+        rank = identities.global_ranks.get((host, rank), rank)
+    if host is None and rank is not None:
+        host = identities.hosts.get(rank)
+    return rank, host

@@ -1,0 +1,108 @@
+"""Lists of hosts and ranks as launchers print them, and the hosts that are missing from one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from itertools import chain, islice
+from math import prod
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+from ClusterShell.RangeSet import RangeSet, RangeSetException, RangeSetParseError
+
+_LAST_PART = re.compile(r"(\d+|(?<=[-_])[a-z])(?!.*\d)")
+_COUNT = re.compile(r"nnodes[\"' =:]+(?:\d+:)?(\d+)|\b(\d+) nodes\b|num_nodes[ =:]+(\d+)")
+
+_MAX_NODES = 100_000
+"""Numbers that are gone through; a larger one in a name is a date or a serial number."""
+_MAX_RANKS_OF_A_LIST = 10_000
+"""Of a longer list the first ranks are read."""
+_MAX_HOSTS_OF_A_LIST = 1_000
+"""A longer list, by the product of its brackets, is not read: it hardly tells where a rank ran."""
+_NO_LIST = (NodeSetException, RangeSetException, ValueError)
+"""Raised by ClusterShell for a text that is no list."""
+_BRACKETS = re.compile(r"\[([^\]]*)\]")
+
+
+def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
+    """Names like those of the hosts that speak, which are spoken of but never speak.
+
+    Where none is spoken of, the gaps in the numbering up to the number of nodes that is stated.
+    """
+    texts = list(lines)
+    shapes = {_LAST_PART.sub("#", host, count=1) for host in present}
+    mentioned: Counter[str] = Counter()
+    for shape in shapes:
+        if "#" in shape:
+            stem, _, rest = shape.partition("#")
+            name = re.compile(
+                rf"(?<![\w-]){re.escape(stem)}(?:\d+|[a-z]){re.escape(rest)}(?![\w-])"
+            )
+            for text in texts:
+                mentioned.update(set(name.findall(text)))
+    absent = [host for host, _count in mentioned.most_common() if host not in present]
+    return absent or _gaps(present, texts)
+
+
+def _gaps(present: Collection[str], lines: Iterable[str]) -> list[str]:
+    stated = [int(next(filter(None, m.groups()))) for text in lines if (m := _COUNT.search(text))]
+    numbered = {
+        int(m[1]): host for host in present if (m := _LAST_PART.search(host)) and m[1].isdigit()
+    }
+    if not numbered:
+        return []
+    low = 0 if 0 in numbered else 1
+    high = max([*numbered, *(low + count - 1 for count in stated)])
+    if high - low >= _MAX_NODES:
+        return []
+    some_host = next(iter(numbered.values()))
+    return [_renumbered(some_host, n) for n in range(low, high + 1) if n not in numbered]
+
+
+def _renumbered(host: str, number: int) -> str:
+    """The name of a sibling; numbers keep their width where they are padded."""
+
+    def write(match: re.Match[str]) -> str:
+        return str(number).zfill(len(match[1]) if match[1].startswith("0") else 1)
+
+    return _LAST_PART.sub(write, host, count=1)
+
+
+def read_ranks(text: str) -> list[int]:
+    """Read a list such as `0-2,5`, `[1, 3]` or `1 and 3`; empty where it is none."""
+    try:
+        ranges = _Ranges(text.strip("[] ").replace(" and ", ",")).ranges
+    except _NO_LIST:
+        return []
+    return list(islice(chain.from_iterable(ranges), _MAX_RANKS_OF_A_LIST))
+
+
+def read_hosts(text: str) -> tuple[str, ...]:
+    """Read a list such as `cn[01-02],gpu7`; empty where it is none, or too long."""
+    try:
+        sizes = [_Ranges(part).count for part in _BRACKETS.findall(text)]
+        if prod(sizes) > _MAX_HOSTS_OF_A_LIST:
+            return ()
+        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except _NO_LIST:
+        return ()
+
+
+class _Ranges(RangeSet):  # type: ignore[misc]  # ClusterShell has no types
+    """The ranges of a list. They are not expanded: a line of a hostile log can name billions."""
+
+    def __init__(self, text: str) -> None:
+        self.ranges: list[range] = []
+        super().__init__(text)
+
+    def add_range(self, start: int, stop: int, step: int = 1, pad: int = 0) -> None:  # noqa: ARG002
+        """Take in one range of the list that is parsed."""
+        if start < 0:
+            raise RangeSetParseError(str(start), "neither ranks nor hosts have such a number")
+        self.ranges.append(range(start, stop, step))
+
+    @property
+    def count(self) -> int:
+        """How many numbers the ranges hold."""
+        return sum((one.stop - one.start) // one.step + 1 for one in self.ranges)

@@ -1,0 +1,63 @@
+"""Ranks that called different collectives: the minority is at fault."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from kb.job.attempt import Attempt, RankLog
+from kb.job.model import Culprit, Explanation, FailureKind, FaultRole, LogLine, RootCause
+from kb.job.root_cause.comparison import odd_ones
+
+_STATED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # torch with TORCH_DISTRIBUTED_DEBUG=DETAIL: the operation, its shape, its type
+        r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(SequenceNumber=\d+,"
+        r" OpType=(?P<what>\w+)",
+        r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(.*?"
+        r"TensorShape=(?P<what>\[[^\]]*\])",
+        r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(.*?"
+        r"TensorDtypes=(?P<what>\w+)",
+        # DistributedDataParallel
+        r"[Rr]ank (?P<rank>\d+) has (?:inconsistent )?(?P<what>\d+) params",
+    )
+)
+"""What each rank did, as the error of any of them states it."""
+
+
+def mismatched(attempt: Attempt) -> RootCause | None:
+    """Name the ranks whose collective, or whose last line, differs from most."""
+    apart = [log for log in attempt.logs if log.role is FaultRole.OUT_OF_STEP]
+    if not apart:
+        return None
+    odd = _odd_statements(apart)
+    if odd:
+        culprits = [
+            Culprit(rank, attempt.reported_host(rank), _line_of(attempt, rank, apart))
+            for rank in odd
+        ]
+    else:
+        chosen = odd_ones(list(attempt.ranks.values())) or apart
+        culprits = [Culprit(log.rank, log.host, log.failure or log.last) for log in chosen]
+    return RootCause(FailureKind.DESYNC, tuple(culprits), Explanation.DESYNC)
+
+
+def _odd_statements(logs: Iterable[RankLog]) -> list[int]:
+    """Ranks of which something else is stated than of most."""
+    texts = [line.text for log in logs for line in log.failures]
+    for pattern in _STATED:
+        stated = {int(m["rank"]): m["what"] for text in texts for m in pattern.finditer(text)}
+        common = Counter(stated.values()).most_common()
+        if len(common) > 1 and common[0][1] > common[1][1]:
+            return sorted(rank for rank, what in stated.items() if what != common[0][0])
+    return []
+
+
+def _line_of(attempt: Attempt, rank: int, apart: Sequence[RankLog]) -> LogLine | None:
+    """The failure of a rank, or else of one that prints about it."""
+    log = attempt.ranks.get(rank)
+    if log is not None and log.failure is not None:
+        return log.failure
+    return next((other.failure for other in apart if other.failure), None)

@@ -1,0 +1,39 @@
+"""A process that the kernel killed: its log tells which one first, launchers tell whose it was."""
+
+from __future__ import annotations
+
+from signal import SIGKILL
+
+from kb.job.attempt import Attempt
+from kb.job.exits import Exit
+from kb.job.model import Culprit, Explanation, FailureKind, RootCause
+
+
+def killed_by_kernel(attempt: Attempt) -> RootCause | None:
+    """Name the first process that the kernel killed, if a rank is known to have died so."""
+    for killed in attempt.exits:
+        if not killed.by_kernel:
+            continue
+        rank = _rank_of(killed, attempt)
+        if rank is not None or any(_was_killed(one) for one in attempt.exits):
+            return _root_cause(killed, rank, attempt)
+    return None
+
+
+def _rank_of(killed: Exit, attempt: Attempt) -> int | None:
+    """The rank of the process, or else the first rank that a launcher reports as killed."""
+    if killed.rank is not None:
+        return killed.rank
+    reported = (one.rank for one in attempt.exits if one.signal == SIGKILL)
+    return next((rank for rank in reported if rank is not None), None)
+
+
+def _was_killed(one: Exit) -> bool:
+    return one.signal == SIGKILL and not one.by_kernel
+
+
+def _root_cause(killed: Exit, rank: int | None, attempt: Attempt) -> RootCause:
+    culprit = Culprit(rank, killed.host or attempt.reported_host(rank), killed.line)
+    if killed.signal == SIGKILL:
+        return RootCause(FailureKind.MEMORY, (culprit,), Explanation.MEMORY)
+    return RootCause(FailureKind.SIGNAL, (culprit,), Explanation.CRASH)

@@ -1,0 +1,35 @@
+"""The causal rules of the field, in the order of trust.
+
+Each rule looks at one attempt and names the culprits, or passes. A rank that failed by itself
+explains all that lost or waited for it; a launcher's report counts where the ranks are silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kb.job.attempt import Attempt
+from kb.job.model import RootCause
+from kb.job.root_cause.desync import mismatched
+from kb.job.root_cause.flight_recorder import recorded_differently
+from kb.job.root_cause.kernel_kill import killed_by_kernel
+from kb.job.root_cause.missing_node import never_joined
+from kb.job.root_cause.missing_rank import absent
+from kb.job.root_cause.own_failure import failed_by_itself
+from kb.job.root_cause.unreachable_host import cut_off
+
+RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
+    killed_by_kernel,
+    failed_by_itself,
+    recorded_differently,
+    mismatched,
+    cut_off,
+    never_joined,
+    absent,
+)
+"""The first that names a culprit decides."""
+
+
+def find_root_cause(attempt: Attempt) -> RootCause | None:
+    """Name the culprits of one attempt; None where nothing failed."""
+    return next(filter(None, (rule(attempt) for rule in RULES)), None)

@@ -1,0 +1,109 @@
+"""A host that is cut off, when ranks cannot reach each other and all print the same."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+from kb.job.attempt import Attempt
+from kb.job.model import Culprit, Explanation, FailureKind, FaultRole, LogLine, RootCause
+
+_NAME = r"[A-Za-z][\w-]*\w"
+_LOST = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"^\s*Remote daemon\s*:.* on node (?P<host>{_NAME})",
+        rf"\bnode failure on (?P<host>{_NAME})",
+        rf"\bnode (?P<host>{_NAME}) (?:is )?(?:not ?ready|not responding|down|unreachable)\b",
+    )
+)
+"""Launchers and schedulers that name the host they lost."""
+
+_PAIR = re.compile(rf"\bfrom (?P<one>{_NAME}) to:? (?P<other>{_NAME})")
+_ADDRESS = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,3}){3})(?![\d.])")
+_LINK_UP = re.compile(r"\b(?:UP|inet|ip[=:]|address)\b", re.IGNORECASE)
+
+_Found = tuple[str, LogLine]
+"""A host that is not reached, and the line that shows it."""
+
+
+def cut_off(attempt: Attempt) -> RootCause | None:
+    """Name a host that the others cannot reach."""
+    found = _link_down(attempt) or _lost(attempt) or _accused(attempt)
+    if found is None:
+        return None
+    host, line = found
+    return RootCause(FailureKind.NETWORK, (Culprit(None, host, line),), Explanation.NETWORK)
+
+
+def _link_down(attempt: Attempt) -> _Found | None:
+    """The system log of a host tells that its link went down, and ranks lost each other."""
+    waiting = (FaultRole.LOST_PEER, FaultRole.TIMED_OUT)
+    if not any(log.role in waiting for log in attempt.logs):
+        return None
+    for host, log in attempt.hosts.items():
+        for line in log.lines:
+            if host and line.kind is FailureKind.NETWORK and line.role is FaultRole.EXTERNAL_CAUSE:
+                return host, line
+    return None
+
+
+def _lost(attempt: Attempt) -> _Found | None:
+    """A launcher or scheduler names the host it lost."""
+    for line in _all_lines(attempt):
+        for pattern in _LOST:
+            match = pattern.search(line.text)
+            if match:
+                return match["host"], line
+    return None
+
+
+def _accused(attempt: Attempt) -> _Found | None:
+    """The host that is on one side of every connection that could not be made."""
+    unreachable = [
+        line
+        for log in attempt.logs
+        for line in log.failures
+        if line.kind is FailureKind.NETWORK and line.role is FaultRole.LOST_PEER
+    ]
+    addresses = _addresses(_all_lines(attempt))
+    partners: dict[str, set[str]] = defaultdict(set)
+    for line in unreachable:
+        for one, other in _pairs(line, addresses):
+            partners[one].add(other)
+            partners[other].add(one)
+    ranked = Counter({host: len(others) for host, others in partners.items()}).most_common(2)
+    if len(ranked) < 2 or ranked[0][1] == ranked[1][1]:
+        return None
+    host = ranked[0][0]
+    shown = (r for r in unreachable if any(host in pair for pair in _pairs(r, addresses)))
+    return host, next(shown)
+
+
+def _all_lines(attempt: Attempt) -> Iterator[LogLine]:
+    """Lines without a rank first: launchers and system logs name hosts."""
+    for log in (*attempt.hosts.values(), *attempt.ranks.values()):
+        yield from log.lines
+
+
+def _pairs(line: LogLine, addresses: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """The two hosts of each connection that a line tells of."""
+    match = _PAIR.search(line.text)
+    if match:
+        yield match["one"], match["other"]
+        return
+    for address in _ADDRESS.findall(line.text):
+        other = addresses.get(address)
+        if line.host and other and other != line.host:
+            yield line.host, other
+
+
+def _addresses(lines: Iterable[LogLine]) -> dict[str, str]:
+    """Hosts by the address that they say is theirs."""
+    found: dict[str, str] = {}
+    for line in lines:
+        if line.host and line.pattern is None and _LINK_UP.search(line.text):
+            for address in _ADDRESS.findall(line.text):
+                found.setdefault(address, line.host)
+    return found

@@ -1,0 +1,62 @@
+"""The lines of a block, found by offset: each is cut and cleaned once, whoever asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kb.log.clean import strip_controls
+from kb.log.reader import Block
+
+MAX_LINE_BYTES = 4_000
+"""Of a longer line only the beginning is read: it is data that got into the log."""
+
+
+class BlockLines:
+    """The lines of one block. A line is named by its start, the offset of its first byte."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.data = block.data
+        self._texts: dict[int, str] = {}
+        self._counted = (0, 0)
+        """An offset and the number of lines before it, as counted last."""
+
+    def start_of(self, end: int) -> int:
+        """The start of the line in which a match that ends at `end` stands."""
+        return self.data.rfind(b"\n", 0, max(end - 1, 0)) + 1
+
+    def starts(self) -> Iterator[int]:
+        """The starts of all lines."""
+        start = 0
+        while start < len(self.data):
+            yield start
+            stop = self.data.find(b"\n", start)
+            start = len(self.data) if stop < 0 else stop + 1
+
+    def starts_before(self, offset: int) -> Iterator[int]:
+        """The starts of the lines in front of an offset, the nearest first."""
+        while offset > 0:
+            offset = self.data.rfind(b"\n", 0, offset - 1) + 1
+            yield offset
+
+    def text(self, start: int) -> str:
+        """A line as printed, without what a terminal would interpret."""
+        text = self._texts.get(start)
+        if text is None:
+            stop = self.data.find(b"\n", start, start + MAX_LINE_BYTES)
+            raw = self.data[start : start + MAX_LINE_BYTES if stop < 0 else stop]
+            text = strip_controls(raw.decode("utf-8", "replace")).rstrip()
+            self._texts[start] = text
+        return text
+
+    def number(self, start: int) -> int:
+        """The number of a line in its file; cheapest in rising order, as newlines are counted."""
+        known, count = self._counted
+        if start < known // 2:
+            known, count = 0, 0
+        if known <= start:
+            count += self.data.count(b"\n", known, start)
+        else:
+            count -= self.data.count(b"\n", start, known)
+        self._counted = (start, count)
+        return self.block.number_of(count)
