@@ -30,7 +30,7 @@ test-ray: $(VENV)/.ray
 
 encoder: $(VENV)/.models
 	$(BIN)/python -m benchmarks.train_encoder build/encoder
-	$(BIN)/python -m index.export index/model --trained build/encoder
+	$(BIN)/python -m benchmarks.export_encoder index/model --trained build/encoder
 
 confidence: $(VENV)/.models
 	@mkdir -p build
@@ -63,22 +63,31 @@ clean:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) -e .
+# What the project needs is installed first, so that its build hook finds it and nothing is
+# installed twice.
+EDITABLE := $(PIP) --no-build-isolation -e
+
+$(VENV)/requirements.txt: $(VENV)/bin/python pyproject.toml
+	@$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*project["build-system"]["requires"], *project["project"]["dependencies"], sep="\n")' > $@
+
+$(VENV)/.installed: $(VENV)/requirements.txt constraints.txt
+	$(PIP) -r $< editables
+	$(EDITABLE) .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed
-	$(PIP) -e '.[test]'
+	$(EDITABLE) '.[test]'
 	@touch $@
 
 $(VENV)/.fuzz: $(VENV)/.installed
-	$(PIP) -e '.[fuzz]'
+	$(EDITABLE) '.[fuzz]'
 	@touch $@
 
 $(VENV)/.ray: $(VENV)/.test
-	$(PIP) -e '.[ray,test]'
+	$(EDITABLE) '.[ray,test]'
 	@touch $@
 
 $(VENV)/.models: $(VENV)/.test
-	$(PIP) -e '.[models,test]'
+	$(EDITABLE) '.[models,test]'
 	@touch $@

@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from benchmarks.export_encoder import find_source
 from benchmarks.fusion import NAMES, Answer, held_out, read_samples
 from index.encoder import load_encoder
-from index.export import find_source
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
 from kb.evaluate import Case

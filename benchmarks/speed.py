@@ -23,7 +23,7 @@ from kb.markdown import render
 from kb.settings import Settings
 
 QUESTION = "NCCL watchdog timeout on _ALLGATHER_BASE with FSDP and LoRA, all ranks hang"
-INCIDENTS = 150
+INCIDENTS = 600
 SAMPLE = "benchmarks/samples/nccl-shm.log"
 COLD_RUNS = 7
 WARM_RUNS = 60
@@ -54,10 +54,11 @@ def _row(what: str, value: str, budget: str = "") -> None:
 
 def _index(cache: Path) -> None:
     shipped, _problems = IncidentDirectories().load()
-    seconds, memory = _run([*_kb(), "index"])
-    _row(f"index build, {len(shipped)} records, nothing cached", f"{seconds:.1f} s")
-    share = seconds * INCIDENTS / len(shipped)
-    _row(f"  in proportion, {INCIDENTS} records", f"{share:.1f} s", "15 s")
+    seconds, _memory = _run([*_kb(), "index"])
+    _row(f"index, {len(shipped)} records, empty cache", f"{seconds:.1f} s")
+    seconds, memory = _run([*_kb(), "index", "--rebuild"])
+    _row("  built anew from the records", f"{seconds:.1f} s")
+    _row(f"  in proportion, {INCIDENTS} records", f"{seconds * INCIDENTS / len(shipped):.1f} s")
     _row("  memory", f"{memory / 1e6:.0f} MB")
     team = cache / "team"
     team.mkdir()
@@ -66,7 +67,7 @@ def _index(cache: Path) -> None:
     changed.write_text(render(shipped[0]))
     _run(command)
     changed.write_text(changed.read_text().replace("## Symptom\n", "## Symptom\n\nAgain.\n"))
-    _row("index build, one file changed", f"{_run(command)[0]:.2f} s", "1 s")
+    _row("index, one file changed", f"{_run(command)[0]:.2f} s", "0.5 s")
 
 
 def _start_up(cache: Path) -> None:

@@ -25,7 +25,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-from index.export import TRAINING, find_source
+from benchmarks.export_encoder import TRAINING, find_source
 from kb.corpus.directories import IncidentDirectories
 from kb.corpus.document import masked_lines
 from kb.evidence.glossary import has_chinese, translate

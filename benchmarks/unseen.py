@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.export_encoder import find_source
 from benchmarks.train_encoder import is_part
 from index.encoder import load_encoder
-from index.export import find_source
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
 from kb.corpus.document import to_document

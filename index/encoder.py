@@ -1,6 +1,6 @@
 """Text to vectors: the shipped encoder, or a sentence-transformers model by name or path.
 
-The shipped one is all-MiniLM-L6-v2 in int8, run by ONNX Runtime; `index.export` makes it. NumPy is
+The shipped one is all-MiniLM-L6-v2 in int8, run by ONNX Runtime; `make encoder` makes it. NumPy is
 imported first and at the top: two threads that import it at once break it.
 """
 
@@ -62,7 +62,7 @@ def model_name(model: str | None = None) -> str:
 
 
 class OnnxEncoder:
-    """A directory that `index.export` wrote. Threads may share it.
+    """The shipped encoder, in a directory that `make encoder` wrote. Threads may share it.
 
     A vector does not depend on the other texts of its batch: int8 steps are set per token.
     """

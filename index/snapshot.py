@@ -108,6 +108,11 @@ class Snapshot:
                 )
             }
 
+    def copy_to(self, other: sqlite3.Connection) -> None:
+        """Copy the whole database into another, empty one."""
+        with store_errors(self._where):
+            self._connection.backup(other)
+
     def vectors(self, model: str, hashes: Collection[str]) -> dict[str, bytes]:
         """The stored vectors among these, by the hash of their text; none when they were made by
         another model."""

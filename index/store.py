@@ -19,18 +19,21 @@ from filelock import FileLock
 from index.dense import DenseIndex
 from index.documents import Changes, Document, Pattern
 from index.encoder import Encoder
-from index.errors import StoreDamaged, StoreError, StoreMissing
+from index.errors import PatternError, StoreDamaged, StoreError, StoreMissing
+from index.packing import unpack
 from index.progress import Report, silent_report
 from index.signatures import Scanner
 from index.snapshot import Snapshot, distinct_patterns, patterns_checksum
 from index.store_errors import store_errors
 from index.tables import (
     all_vectors,
+    compile_patterns,
     count_occurrences,
     current_generation,
     encode_missing,
     forget,
     get_meta,
+    is_current_schema,
     prepare,
     replace_documents,
     set_meta,
@@ -80,14 +83,69 @@ class Store:
                 forget(connection)
             changes = replace_documents(connection, documents, unchanged)
             encoded = encode_missing(connection, encoder, report)
+            scanner = compile_patterns(connection, extra_patterns)
             changed = changes.added or changes.changed or changes.removed or encoded
             if changed or not self._is_published(connection):
-                self._publish(connection)
+                self._publish(connection, scanner)
             set_meta(connection, "fingerprint", fingerprint)
-            extra = Scanner.cached(extra_patterns, get_meta(connection, "extra"), first_only=False)
-            set_meta(connection, "extra", extra.dump())
         self._remove_old_vectors()
         return msgspec.structs.replace(changes, encoded=encoded)
+
+    def seed(self, packed: Path, extra_patterns: Sequence[Pattern] = ()) -> None:
+        """Fill a store in which nothing has been built yet from a file that `index.packing` made.
+
+        The file only saves time: one that is missing, damaged or of another version is ignored.
+        `extra_patterns` are those of `update`.
+
+        Raises:
+            StoreError: the directory cannot be written.
+        """
+        unfit = suppress(StoreDamaged, StoreMissing, PatternError)
+        with self.locked(), unfit, store_errors(self._where):
+            if not self._exists() and (database := unpack(packed)):
+                if self.directory is None:
+                    self._seed_memory(database, extra_patterns)
+                else:
+                    self._seed_directory(self.directory, database, extra_patterns)
+
+    def _seed_memory(self, database: bytes, extra_patterns: Sequence[Pattern]) -> None:
+        connection = _connect(":memory:")
+        if not hasattr(connection, "deserialize"):  # an old SQLite
+            return
+        connection.deserialize(database)
+        if is_current_schema(connection):
+            self._publish(connection, compile_patterns(connection, extra_patterns))
+            self._memory = connection
+
+    def _seed_directory(
+        self, directory: Path, database: bytes, extra_patterns: Sequence[Pattern]
+    ) -> None:
+        """The database gets its name only when it is whole."""
+        for leftover in directory.glob(f"{DATABASE}*"):  # of a process that was killed
+            leftover.unlink()
+        partial = directory / f"{DATABASE}.partial"
+        try:
+            partial.write_bytes(database)
+            with closing(_connect(str(partial))) as connection:
+                if not is_current_schema(connection):
+                    return
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("BEGIN")
+                self._publish(connection, compile_patterns(connection, extra_patterns))
+                connection.execute("COMMIT")
+            partial.replace(directory / DATABASE)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _exists(self) -> bool:
+        if self.directory is None:
+            return self._memory is not None
+        return (self.directory / DATABASE).exists()
+
+    @property
+    def _where(self) -> str:
+        """Said in errors."""
+        return f"in {self.directory}" if self.directory else "in memory"
 
     def digests(self) -> dict[str, str]:
         """The digest of every stored document by its id; empty where nothing is stored.
@@ -186,8 +244,8 @@ class Store:
             return generation is not None
         return (self.directory / _vectors_name(generation)).exists()
 
-    def _publish(self, connection: sqlite3.Connection) -> None:
-        """Write the vectors and signatures of the new generation and name it."""
+    def _publish(self, connection: sqlite3.Connection, scanner: Scanner) -> None:
+        """Write the vectors of the new generation, count where its patterns occur, and name it."""
         dense = DenseIndex.build(all_vectors(connection))
         generation = (get_meta(connection, "generation") or 0) + 1
         if self.directory is None:
@@ -197,10 +255,7 @@ class Store:
             set_meta(connection, "vectors", checksum)
         declared = distinct_patterns(connection)
         set_meta(connection, "patterns", patterns_checksum(declared))
-        blob = get_meta(connection, "signatures")
-        scanner = Scanner.cached([one.pattern for one in declared], blob)
         count_occurrences(connection, declared, scanner)
-        set_meta(connection, "signatures", scanner.dump())
         set_meta(connection, "generation", generation)
 
     def _remove_old_vectors(self) -> None:

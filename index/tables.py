@@ -5,17 +5,18 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from index.dense import Vectors
-from index.documents import Changes, Document
+from index.documents import Changes, Document, Pattern
 from index.encoder import Encoder
 from index.errors import StoreDamaged
 from index.progress import Report
 from index.signatures import Scanner
-from index.snapshot import DeclaredPattern
+from index.snapshot import DeclaredPattern, distinct_patterns
 from index.tokens import tokenize
 from index.vector_cache import UNIT, text_hash
 
@@ -33,7 +34,7 @@ CREATE TABLE passages (document INTEGER NOT NULL, place INTEGER NOT NULL, hash T
     text TEXT NOT NULL, PRIMARY KEY (document, place)) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (tag, document))
     WITHOUT ROWID;
-CREATE TABLE vectors (hash TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE vectors (hash TEXT PRIMARY KEY, vector BLOB NOT NULL);
 CREATE TABLE patterns (document INTEGER NOT NULL, place INTEGER NOT NULL,
     text TEXT NOT NULL, regex INTEGER NOT NULL, PRIMARY KEY (document, place)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE lexical USING fts5(
@@ -50,13 +51,18 @@ def get_meta(connection: sqlite3.Connection, key: str) -> Any:
     return row[0] if row else None
 
 
+def is_current_schema(connection: sqlite3.Connection) -> bool:
+    """Whether the store has the tables of this version."""
+    return bool(get_meta(connection, "schema") == SCHEMA_VERSION)
+
+
 def current_generation(connection: sqlite3.Connection) -> int:
     """The number of the generation.
 
     Raises:
         StoreDamaged: the store is of another version.
     """
-    if get_meta(connection, "schema") != SCHEMA_VERSION:
+    if not is_current_schema(connection):
         raise StoreDamaged("the index is of another version")
     return int(get_meta(connection, "generation"))
 
@@ -73,7 +79,7 @@ def prepare(connection: sqlite3.Connection, model: str) -> None:
         for statement in _SCHEMA.split(";\n"):
             connection.execute(statement)
         set_meta(connection, "schema", SCHEMA_VERSION)
-    elif get_meta(connection, "schema") != SCHEMA_VERSION:
+    elif not is_current_schema(connection):
         raise StoreDamaged("the index is of another version")
     if get_meta(connection, "model") != model:
         connection.execute("DELETE FROM vectors")
@@ -183,6 +189,20 @@ def all_vectors(connection: sqlite3.Connection) -> Vectors:
     if not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=UNIT):
         raise StoreDamaged("the vectors of the index are damaged")
     return vectors
+
+
+def compile_patterns(connection: sqlite3.Connection, extra_patterns: Sequence[Pattern]) -> Scanner:
+    """Store the compiled form of the declared patterns and of some others, and return the scanner
+    of the declared ones. What is stored and fits is not compiled again; else it takes a second, so
+    both are compiled at once."""
+    declared = [one.pattern for one in distinct_patterns(connection)]
+    blobs = get_meta(connection, "signatures"), get_meta(connection, "extra")
+    with ThreadPoolExecutor(1) as other:
+        extra = other.submit(Scanner.cached, extra_patterns, blobs[1], first_only=False)
+        scanner = Scanner.cached(declared, blobs[0])
+    set_meta(connection, "signatures", scanner.dump())
+    set_meta(connection, "extra", extra.result().dump())
+    return scanner
 
 
 def count_occurrences(

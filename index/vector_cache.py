@@ -32,13 +32,11 @@ class CachingEncoder:
     """Asks `lookup` first, and the encoder, which is loaded by then at the latest, for the rest.
 
     `vectors` holds all that was asked for, by the hash of the text. No text is encoded twice.
-    `found` counts those that were looked up.
     """
 
     def __init__(self, encoder: Callable[[], Encoder], name: str, lookup: Lookup) -> None:
         self.name = name
         self.vectors: dict[str, bytes] = {}
-        self.found = 0
         self._encoder, self._lookup = encoder, lookup
 
     @property
@@ -52,9 +50,7 @@ class CachingEncoder:
             return self._encoder().encode(texts)
         wanted = {text_hash(text): text for text in texts}
         known = self._lookup(wanted.keys() - self.vectors.keys())
-        whole = {key: vector for key, vector in known.items() if _is_whole(vector)}
-        self.found += len(whole)
-        self.vectors |= whole
+        self.vectors |= {key: vector for key, vector in known.items() if _is_whole(vector)}
         missing = {key: text for key, text in wanted.items() if key not in self.vectors}
         if missing:
             rows = self._encoder().encode(list(missing.values()))

@@ -22,6 +22,11 @@ def packaged_incidents() -> Path:
     return installed if installed.is_dir() else package.parent / "incidents"
 
 
+def packed_index() -> Path:
+    """The index of the packaged incidents; hatch_build.py makes it, in a checkout as well."""
+    return Path(__file__).resolve().parent / "index.sqlite.zst"
+
+
 def config_file() -> Path:
     """The user's configuration file, whether it exists or not."""
     override = os.environ.get("KB_CONFIG")

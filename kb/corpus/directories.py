@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,8 +16,6 @@ from kb.errors import CorpusError, IncidentError
 from kb.incident import Incident
 from kb.paths import packaged_incidents
 from kb.problem import Problem
-
-_LARGEST_LIBRARY = 100_000
 
 
 class IncidentFile(msgspec.Struct, frozen=True):
@@ -119,8 +117,7 @@ class IncidentDirectories:
 def markdown_files(directory: Path) -> Iterator[Path]:
     """The incident files below a directory, sorted; README.md, hidden files and what is no file
     (a pipe, a device, a link to nowhere) are none."""
-    found: Sequence[Path] = sorted(directory.glob("**/*.md"))
-    for path in found[:_LARGEST_LIBRARY]:
+    for path in sorted(directory.glob("**/*.md")):
         relative = path.relative_to(directory)
         hidden = any(part.startswith(".") for part in relative.parts)
         if path.name != "README.md" and not hidden and path.is_file():

@@ -5,21 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
-from functools import lru_cache
+from contextlib import ExitStack, suppress
+from functools import lru_cache, partial
 from pathlib import Path
 
 from index.documents import Changes
 from index.encoder import Encoder, load_encoder, model_name
 from index.errors import StoreDamaged, StoreError, StoreMissing
+from index.packing import pack
 from index.progress import Notify, Report, silent_notify, silent_report
 from index.snapshot import Snapshot
 from index.store import Store
+from index.vector_cache import CachingEncoder, Lookup
 from kb.corpus.directories import IncidentDirectories
 from kb.corpus.sources import Source
 from kb.corpus.tier import TierName
 from kb.evidence.markers import MARKER_PATTERNS
-from kb.paths import index_directory, tier_directory
+from kb.files import write_whole
+from kb.paths import index_directory, packed_index, tier_directory
 from kb.problem import Problem
 from kb.settings import Settings
 
@@ -39,14 +42,17 @@ class IndexSync:
         model: str,
         report: Report = silent_report,
         notify: Notify = silent_notify,
+        seed: Path | None = None,
     ) -> None:
-        """`model` is the name of the encoder, which is loaded only when something is encoded."""
+        """`model` is the name of the encoder, which is loaded only when something is encoded. An
+        empty store begins with the packed index `seed`."""
         self._source = source
         self._store = store
         self._encoder = encoder
         self._model = model
         self._report = report
         self._notify = notify
+        self._seed = seed
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot holds the documents as they are now."""
@@ -89,7 +95,7 @@ class IndexSync:
             return self._fill(self._store, rebuild)
         except StoreDamaged:
             self._store.clear()
-            return self._fill(self._store, rebuild)
+            return self._fill(self._store, rebuild=True)
 
     def _open_built(self) -> Snapshot:
         store = self._store
@@ -109,6 +115,8 @@ class IndexSync:
     def _fill(self, store: Store, rebuild: bool = False) -> tuple[Changes, list[Problem]]:
         """Read only what the store does not know yet, and hand it over."""
         with store.locked():
+            if self._seed and not rebuild:
+                store.seed(self._seed, MARKER_PATTERNS)
             fingerprint = self._source.fingerprint()
             content = self._source.read({} if rebuild else store.digests())
             changes = store.update(
@@ -137,7 +145,7 @@ def curated_sync(
     """
     source, model = IncidentDirectories(settings.incidents), model_name(settings.model)
     store = Store(index_directory(source.directories, model))
-    return IndexSync(source, store, encoder, model, report, notify)
+    return IndexSync(source, store, encoder, model, report, notify, packed_index())
 
 
 def tier_store(tier: TierName, settings: Settings) -> Store:
@@ -155,6 +163,27 @@ def prepare(
     """
     encoder = lru_cache(1)(lambda: load_encoder(settings.model))
     curated_sync(settings, encoder, report, notify).open().close()
+
+
+def pack_index(target: Path, encoder: Callable[[], Encoder]) -> None:
+    """Write the index of the package's incidents into a file to be shipped, see `Store.seed`. Every
+    record is read again; a passage that an older such file holds is not encoded again.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    model = model_name()
+    documents = IncidentDirectories().read({}).documents
+    older, store = Store(None), Store(None)
+    older.seed(target)
+    with ExitStack() as stack:
+        lookup: Lookup = lambda _hashes: {}  # noqa: E731
+        with suppress(StoreError):
+            lookup = partial(stack.enter_context(older.open()).vectors, model)
+        cached = CachingEncoder(encoder, model, lookup)
+        store.update(documents, lambda: cached, model, "", extra_patterns=MARKER_PATTERNS)
+    with store.open() as built:
+        write_whole(target, pack(built))
 
 
 def load_in_background(model: str | None) -> Callable[[], Encoder]:

@@ -1,8 +1,9 @@
 """Tokens, keys and passwords are masked in all that is kept or leaves the tool.
 
 A detector is a row: what it finds, and how that looks. Tokens that can be told by their form come
-first; then what is told by its name, such as `HF_TOKEN=` or `"password":`. Nothing is masked for
-being random alone: hashes, digests and ids are what a log is searched for.
+first, from kb/rules/secrets.toml; then what is told by its name, such as `HF_TOKEN=` or
+`"password":`. Nothing is masked for being random alone: hashes, digests and ids are what a log is
+searched for.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache, partial
-from importlib import import_module
+from importlib.resources import files
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -28,23 +29,17 @@ class Detector(msgspec.Struct, frozen=True):
     """What is found; where it is None, the group's name says it."""
 
 
-_STANDARD = {
-    "aws": "AWSKeyDetector",
-    "azure_storage_key": "AzureStorageKeyDetector",
-    "discord": "DiscordBotTokenDetector",
-    "github_token": "GitHubTokenDetector",
-    "gitlab_token": "GitLabTokenDetector",
-    "mailchimp": "MailchimpDetector",
-    "pypi_token": "PypiTokenDetector",
-    "sendgrid": "SendGridDetector",
-    "slack": "SlackDetector",
-    "square_oauth": "SquareOAuthDetector",
-    "stripe": "StripeDetector",
-    "telegram_token": "TelegramBotTokenDetector",
-    "twilio": "TwilioKeyDetector",
-}
-"""The detectors of detect-secrets that go by the form of a secret. Those that go by its name are
-in `_NAMED`; those that go by entropy would mask every digest."""
+class TokenForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of kb/rules/secrets.toml: how tokens of one kind look."""
+
+    name: str
+    """The kind, with underscores; may stand in several rows."""
+    pattern: str
+    example: tuple[str, ...]
+    """A token that the pattern matches, in parts."""
+    source: str | None = None
+    """Where the pattern comes from, if not from this project."""
+
 
 _WORD = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
 """Where a word begins; in a quoted text `\\n` stands before it."""
@@ -64,25 +59,6 @@ _NAME = (
     r"|credentials?|x-amz-(?:signature|security-token)|_jwt|auth_?token)\d?"
 )
 _CLOSED = r"(?:\\?[\"'])?\]?[ \t]{0,4}"
-
-_TOKENS = {
-    "hugging_face_token": r"(?:hf_|api_org_)[A-Za-z0-9]{30,}",
-    "wandb_key": r"wandb_v\d_\w{20,}",
-    "google_api_key": r"AIza[\w-]{35}",
-    "google_access_token": r"ya29\.[\w-]{20,}",
-    "github_token": r"github_pat_\w{22,}",
-    "npm_token": r"npm_[A-Za-z0-9]{36}",
-    "nvidia_key": r"nvapi-[\w-]{20,}",
-    "docker_token": r"dckr_(?:pat|oat)_[\w-]{20,}",
-    "databricks_token": r"dapi[0-9a-f]{32}",
-    "vault_token": r"hv[sbr]\.[\w-]{20,}",
-    "alibaba_access_key": r"LTAI[A-Za-z0-9]{12,30}",
-    "tencent_access_key": r"AKID[A-Za-z0-9]{32}",
-    "api_key": r"sk-(?:(?:proj|ant|svcacct|admin|or)-[\w-]{20,}|[A-Za-z0-9]{32,})",
-    "json_web_token": r"eyJ[\w=-]{8,}\.[\w=-]{8,}(?:\.[\w=+/-]*)?",
-    "munge_credential": r"MUNGE:[A-Za-z0-9+/=]{20,}:?",
-}
-"""Tokens by their form; each begins a word, so a long word is tried once."""
 
 _BEGIN, _END = (
     rf"-----{word} [A-Z0-9 ]{{0,30}}PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END")
@@ -194,18 +170,17 @@ def _detectors() -> tuple[Detector, ...]:
     return (*keys, Detector(_any_token()), *named)
 
 
+@cache
+def token_forms() -> tuple[TokenForm, ...]:
+    """The rows of kb/rules/secrets.toml."""
+    data = files("kb").joinpath("rules/secrets.toml").read_bytes()
+    return msgspec.toml.decode(data, type=dict[str, tuple[TokenForm, ...]])["token"]
+
+
 def _any_token() -> re.Pattern[str]:
-    """All forms in one expression, each in a group of its name."""
-    forms = {name: [form] for name, form in _TOKENS.items()}
-    for module, plugin in _STANDARD.items():
-        detector = getattr(import_module(f"detect_secrets.plugins.{module}"), plugin)
-        name = detector.secret_type.lower().replace(" ", "_")
-        forms.setdefault(name, []).extend(map(_inlined, detector.denylist))
-    groups = (f"(?P<{name}>{'|'.join(some)})" for name, some in forms.items())
+    """All forms in one expression, each kind in a group of its name. A long word is tried once."""
+    patterns: dict[str, list[str]] = {}
+    for form in token_forms():
+        patterns.setdefault(form.name, []).append(f"(?:{form.pattern})")
+    groups = (f"(?P<{name}>{'|'.join(some)})" for name, some in patterns.items())
     return re.compile(f"{_WORD}(?:{'|'.join(groups)})")
-
-
-def _inlined(pattern: re.Pattern[str]) -> str:
-    """An expression with its flags, as a part of another one."""
-    flags = "".join(letter for letter, flag in (("i", re.I), ("x", re.X)) if pattern.flags & flag)
-    return f"(?{flags}:{pattern.pattern})"

@@ -50,8 +50,7 @@ def parse_header(text: str) -> Header:
     """
     try:
         _refuse_unsafe(text)
-        root = yaml.compose(text, Loader=yaml.CSafeLoader)
-        data = yaml.load(text, Loader=yaml.CSafeLoader)
+        root, data = _load(text)
     except yaml.YAMLError as error:
         raise _syntax_error(error) from error
     except (ValueError, RecursionError) as error:
@@ -68,6 +67,16 @@ def parse_header(text: str) -> Header:
         return msgspec.convert(data, Header, builtin_types=(date,))
     except msgspec.ValidationError as error:
         raise _field_error(str(error), lines) from error
+
+
+def _load(text: str) -> tuple[yaml.Node | None, Any]:
+    """The nodes, which know their lines, and the plain data that they stand for."""
+    loader = yaml.CSafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        return root, None if root is None else loader.construct_document(root)
+    finally:
+        loader.dispose()
 
 
 def _refuse_unsafe(text: str) -> None:

@@ -36,7 +36,8 @@ HEADINGS: Mapping[str, bool] = {
 }
 """The headings in their order, and whether each is required."""
 
-_MARKDOWN = MarkdownIt("commonmark").use(front_matter_plugin)
+_MARKDOWN = MarkdownIt("commonmark").use(front_matter_plugin).disable("inline")
+"""Finds the blocks; what stands within a line is kept as it is written."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _DISTINCTION = re.compile(r"^`(?P<other>[^`]+)`:\s+(?P<question>.+)$", re.DOTALL)
 

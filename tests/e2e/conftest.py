@@ -82,7 +82,7 @@ def small_installation(tmp_path_factory: pytest.TempPathFactory) -> Small:
 
 
 def _install(home: Path) -> None:
-    ignore = shutil.ignore_patterns("__pycache__")
+    ignore = shutil.ignore_patterns("__pycache__", "*.zst")
     for package in ("kb", "index"):
         shutil.copytree(package, home / package, ignore=ignore)
     for name in RECORDS:

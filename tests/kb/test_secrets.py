@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.evidence.secrets import mask_secrets
+from kb.evidence.secrets import TokenForm, mask_secrets, token_forms
 
 _RANDOM = random.Random(7)
 
@@ -83,6 +83,12 @@ def test_secret_is_masked_and_the_rest_stays(line: str, secret: str, rest: str) 
     assert masked.startswith("before\n")
     assert masked.endswith("\nafter")
     assert mask_secrets(masked) == masked
+
+
+@pytest.mark.parametrize("form", token_forms(), ids=lambda form: form.name)
+def test_example_of_every_form_is_masked(form: TokenForm) -> None:
+    label = f"<secret: {form.name.replace('_', ' ')}>"
+    assert mask_secrets(f"before {''.join(form.example)} after") == f"before {label} after"
 
 
 _WHOLE_KEYS = {

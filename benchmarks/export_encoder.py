@@ -1,4 +1,6 @@
-"""Make the shipped encoder: `python -m index.export [directory] [--trained model]`, with [models].
+"""Make the shipped encoder, with [models].
+
+    python -m benchmarks.export_encoder [directory] [--trained model]
 
 The transformer, mean pooling and normalisation become one ONNX graph, written operator by operator
 from the weights: in float32, which must agree with sentence-transformers, and in int8, which is
@@ -347,7 +349,7 @@ def _write_texts(
         "training": _training(trained) if trained else None,
         "encoder": _ENCODER,
         "cosine_to_source": agreement,
-        "command": "python -m index.export",
+        "command": "python -m benchmarks.export_encoder",
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
     }
@@ -372,7 +374,9 @@ def _compare(encoder: Encoder, expected: Array, least: float) -> dict[str, float
 
 def main() -> None:
     """Export into the directory that the command line names, or into the package."""
-    parser = argparse.ArgumentParser(prog="python -m index.export", description="Make the encoder.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.export_encoder", description="Make the encoder."
+    )
     parser.add_argument("directory", nargs="?", type=Path, default=MODEL_DIR)
     parser.add_argument("--trained", type=Path, metavar="MODEL", help="export this trained model")
     options = parser.parse_args()

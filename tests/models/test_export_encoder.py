@@ -13,8 +13,7 @@ from kb.incident import Kind
 pytest.importorskip("sentence_transformers", reason="needs the extra [models]")
 pytest.importorskip("onnx", reason="needs the extra [models]")
 
-from benchmarks import train_encoder
-from index import export
+from benchmarks import export_encoder, train_encoder
 
 DOCUMENTS = [
     "NCCL watchdog timeout: one rank died and the others waited for its allreduce.",
@@ -63,13 +62,13 @@ TEXTS = [*DOCUMENTS, *QUERIES]
 
 @pytest.fixture(scope="module")
 def source() -> Path:
-    return export.find_source()
+    return export_encoder.find_source()
 
 
 @pytest.fixture(scope="module")
 def remade(tmp_path_factory):
     directory = tmp_path_factory.mktemp("encoder")
-    return directory, export.export(directory)
+    return directory, export_encoder.export(directory)
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +88,10 @@ def test_the_source_is_the_one_that_was_promised(source, remade):
 
 
 def test_another_source_stops_the_export(monkeypatch, tmp_path):
-    monkeypatch.setattr(export, "SOURCE_SHA256", "0" * 64)
+    monkeypatch.setattr(export_encoder, "SOURCE_SHA256", "0" * 64)
 
     with pytest.raises(EncoderError, match="SHA-256"):
-        export.export(tmp_path)
+        export_encoder.export(tmp_path)
     assert not [*tmp_path.iterdir()]
 
 
@@ -106,7 +105,7 @@ def test_it_agrees_with_sentence_transformers(remade):
 
 
 def test_equal_weights_give_equal_bytes(remade, source):
-    again = export.build(export.Int8Graph(export.load_file(source)))
+    again = export_encoder.build(export_encoder.Int8Graph(export_encoder.load_file(source)))
 
     assert again.SerializeToString() == (remade[0] / GRAPH).read_bytes()
 
@@ -145,16 +144,16 @@ def test_training_brings_the_texts_of_a_record_together(tmp_path):
     texts = [text for one in records for text in (one.title, one.header.aliases[-1])]
     model = train_encoder.train(records)
     model.save(str(tmp_path / "trained"))
-    (tmp_path / "trained" / export.TRAINING).write_text('{"records": 32}')
+    (tmp_path / "trained" / export_encoder.TRAINING).write_text('{"records": 32}')
 
-    provenance = export.export(tmp_path / "encoder", tmp_path / "trained")
+    provenance = export_encoder.export(tmp_path / "encoder", tmp_path / "trained")
 
     assert provenance["cosine_to_source"]["int8"]["min"] >= 0.98
     assert provenance["training"]["records"] == 32
     plain, taught = (
         (vectors[::2] * vectors[1::2]).sum(axis=1).mean()
         for vectors in (
-            load_encoder(str(export.find_source().parent)).encode(texts),
+            load_encoder(str(export_encoder.find_source().parent)).encode(texts),
             OnnxEncoder(tmp_path / "encoder").encode(texts),
         )
     )
