@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint test-models test-ray encoder confidence quality bench fuzz soak clean
+.PHONY: demo test test-all lint test-models test-ray encoder confidence quality ablation bench fuzz \
+  soak clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/kb index
@@ -13,7 +14,11 @@ demo: $(VENV)/.installed
 	@$(BIN)/kb ask -f benchmarks/samples/nccl-shm.log
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --ignore tests/models
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# What needs [ray] or [models] is skipped where it is not installed.
+test-all: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --ignore tests/models --ignore tests/ray
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
@@ -37,8 +42,11 @@ confidence: $(VENV)/.models
 	$(BIN)/python -m benchmarks.fit_confidence benchmarks/reports/*.jsonl > build/confidence.toml
 	mv build/confidence.toml kb/diagnosis/confidence.toml
 
-quality: $(VENV)/.models
+quality: $(VENV)/.test
 	$(BIN)/python -m benchmarks.quality
+
+ablation: $(VENV)/.models
+	$(BIN)/python -m benchmarks.ablation
 
 # Seconds of each of the three targets; what breaks one is left in build/.
 FUZZ_SECONDS ?= 60

@@ -1,4 +1,4 @@
-"""What each channel is worth: `python -m benchmarks.ablation FILE.jsonl...`, with [models].
+"""What each channel is worth, for docs/quality.md: `make ablation`, with [models].
 
 Every row is fitted and judged anew, on incidents held out (see benchmarks/fusion.py). Two rows
 use nothing of this project but the records: the plain encoder over whole texts, and SQLite's
@@ -7,8 +7,9 @@ BM25 over whole texts.
 
 from __future__ import annotations
 
+import os
+import platform
 import sqlite3
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 
 from benchmarks.export_encoder import find_source
 from benchmarks.fusion import NAMES, Answer, held_out, read_samples
+from benchmarks.quality import OWN, PAGE, fill
 from index.encoder import load_encoder
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
@@ -152,5 +154,11 @@ def to_markdown(rows: Sequence[Row]) -> str:
     return head + "| --- | --: | --: | --: | --: |\n" + "".join(body)
 
 
+def main() -> None:
+    """Measure, then rewrite the table on the page and the machine it was made on."""
+    machine = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores\n"
+    fill(PAGE, {"ablation": to_markdown(list(table(OWN))), "machine": machine})
+
+
 if __name__ == "__main__":
-    print(to_markdown(list(table([Path(name) for name in sys.argv[1:]]))))
+    main()

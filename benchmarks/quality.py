@@ -1,22 +1,21 @@
-"""Write the figures of docs/quality.md: `make quality`, with [models] and [plots].
+"""Write the figures of docs/quality.md: `make quality`, with [plots].
 
 Asks the repository's own reports and, where it lies beside the checkout, the development set;
-runs the ablation; writes docs/quality.json, which CI compares with, the curves, and the tables.
+writes docs/quality/answers.json and docs/quality.json, which the tests compare with, the curves and
+the tables. The ablation has a command of its own: it takes much longer.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import platform
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.ablation import table, to_markdown
+from benchmarks.answers import answers_of, record
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
-from kb.evaluate import Report, measure, read_cases, run
+from kb.evaluate import Outcome, Report, measure, read_cases, run
 from kb.evaluate.measure import Ranking
 from kb.evaluate.plots import plot
 from kb.settings import load_settings
@@ -28,13 +27,13 @@ RECORDED = Path("docs/quality.json")
 PLOTS = Path("docs/quality")
 
 
-def evaluate(paths: Sequence[Path]) -> Report:
+def ask(paths: Sequence[Path], knowledge: KnowledgeBase) -> tuple[list[Outcome], Report]:
     """Ask all reports of some files."""
     records, _problems = IncidentDirectories().load()
     systems = {record.id: record.header.systems[0] for record in records}
     cases = [case for path in paths for case in read_cases(path)]
-    with KnowledgeBase.open(load_settings()) as knowledge:
-        return measure(list(run(cases, knowledge, systems.keys())), systems)
+    outcomes = list(run(cases, knowledge, systems.keys()))
+    return outcomes, measure(outcomes, systems)
 
 
 def guarded(report: Report) -> dict[str, float]:
@@ -50,20 +49,19 @@ def guarded(report: Report) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, then rewrite the generated parts of the page."""
-    reports = {"own": evaluate(OWN)}
-    if DEVELOPMENT:
-        reports["development"] = evaluate(DEVELOPMENT)
-    recorded = {name: guarded(report) for name, report in reports.items()}
-    RECORDED.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+    """Measure, then rewrite what is recorded, the curves and the generated parts of the page."""
+    with KnowledgeBase.open(load_settings()) as knowledge:
+        outcomes, own = ask(OWN, knowledge)
+        record(answers_of(outcomes))
+        reports = {"own": own}
+        if DEVELOPMENT:
+            _outcomes, reports["development"] = ask(DEVELOPMENT, knowledge)
+    figures = json.loads(RECORDED.read_text(encoding="utf-8"))
+    figures |= {name: guarded(report) for name, report in reports.items()}
+    RECORDED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     for name, report in reports.items():
         plot(report, PLOTS / name, kinds=("svg",))
-    parts = {f"figures {name}": _figures(report) for name, report in reports.items()}
-    parts["ablation"] = to_markdown(list(table(OWN)))
-    parts["machine"] = (
-        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores\n"
-    )
-    _fill(PAGE, parts)
+    fill(PAGE, {f"figures {name}": _figures(report) for name, report in reports.items()})
 
 
 def _figures(report: Report) -> str:
@@ -85,7 +83,7 @@ def _row(name: str, rates: Ranking) -> str:
     return f"| {name} | {rates.reports} | {cells} |\n"
 
 
-def _fill(page: Path, parts: Mapping[str, str]) -> None:
+def fill(page: Path, parts: Mapping[str, str]) -> None:
     """Put each part between its two comments; a part that is not given stays as it is."""
     text = page.read_text(encoding="utf-8")
     for name, part in parts.items():

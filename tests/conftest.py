@@ -52,29 +52,40 @@ def copy_cache(cache: Path, target: Path) -> Path:
 
 def environment(cache: Path, **extra: str) -> dict[str, str]:
     """The environment of a user who has set nothing but the place of the cache."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("KB_")}
+    # Without compiled modules each start of the command would take twice as long.
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("KB_") and key != "PYTHONDONTWRITEBYTECODE"
+    }
     return {**kept, "KB_CACHE": str(cache), "KB_CONFIG": str(cache / "no-config.toml"), **extra}
 
 
-@pytest.fixture
-def kb(built_cache: Path) -> Run:
-    """Run the real command: `kb("ask", "text", stdin=b"", env={})`."""
+def command(home: Path, own_cache: Path) -> Run:
+    """Return what runs the real command of the packages in `home`, with relative paths as they are
+    in the tests: `run("ask", "text", stdin=b"", env={})`."""
 
     def run(
         *arguments: str | Path,
         stdin: bytes | None = b"",
-        cache: Path = built_cache,
+        cache: Path = own_cache,
         env: dict[str, str] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
-            [sys.executable, "-m", "kb", *map(str, arguments)],
+            [sys.executable, "-P", "-m", "kb", *map(str, arguments)],
             input=stdin,
             capture_output=True,
             timeout=300,
-            env=environment(cache, **(env or {})),
+            env=environment(cache, **{"PYTHONPATH": str(home), **(env or {})}),
         )
 
     return run
+
+
+@pytest.fixture
+def shipped_kb(built_cache: Path) -> Run:
+    """The real command over all shipped incidents."""
+    return command(Path.cwd(), built_cache)
 
 
 @pytest.fixture(scope="session")

@@ -14,11 +14,12 @@ import msgspec
 import pytest
 from filelock import FileLock
 
-from tests.conftest import copy_cache, environment
+from tests.conftest import Run, command, copy_cache, environment
 
 RECORDS = (
     "gpt-fast-intra-node-comm-hang",
     "nccl-shm-too-small-container",
+    "pytorch-fsdp-flatten-mixed-dtype",
     "pytorch-process-group-not-destroyed-warning",
     "pytorch-watchdog-abort-after-peer-failure",
     "xid79-gpu-fallen-off-bus",
@@ -89,6 +90,12 @@ def _install(home: Path) -> None:
         source = next(Path("incidents").glob(f"*/{name}.md"))
         (home / source.parent).mkdir(parents=True, exist_ok=True)
         shutil.copy(source, home / source)
+
+
+@pytest.fixture
+def kb(small_installation: Small) -> Run:
+    """The real command of the small installation."""
+    return command(small_installation.home, small_installation.cache)
 
 
 @pytest.fixture

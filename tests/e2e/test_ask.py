@@ -13,7 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.conftest import FOUNDING, Run, environment
+from tests.conftest import FOUNDING, Run
+from tests.e2e.conftest import Small
 
 SCHEMA = json.loads(Path("docs/ask.schema.json").read_text(encoding="utf-8"))
 REPORTS = Path("benchmarks/reports")
@@ -35,7 +36,12 @@ def founding_reports() -> list[Any]:
     path = REPORTS / "reports.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [
-        pytest.param(row["text"], row["relevant"], id=row["id"])
+        pytest.param(
+            row["text"],
+            row["relevant"],
+            id=row["id"],
+            marks=[] if row["id"].endswith("/log-1") else [pytest.mark.slow],
+        )
         for row in rows
         if set(row["relevant"]) & set(FOUNDING)
     ]
@@ -43,9 +49,9 @@ def founding_reports() -> list[Any]:
 
 @pytest.mark.parametrize(("text", "relevant"), founding_reports())
 def test_founding_incident_is_first_and_above_the_bar(
-    kb: Run, text: str, relevant: list[str]
+    shipped_kb: Run, text: str, relevant: list[str]
 ) -> None:
-    found = answer(kb("ask", "--json", stdin=text.encode()))
+    found = answer(shipped_kb("ask", "--json", stdin=text.encode()))
     assert found["verdict"] == "match"
     assert found["matches"][0]["id"] in relevant
 
@@ -96,8 +102,8 @@ def test_compressed_log_is_read(kb: Run, tmp_path: Path) -> None:
         "hello",
     ],
 )
-def test_foreign_text_matches_nothing(kb: Run, text: str) -> None:
-    found = answer(kb("ask", "--json", stdin=text.encode()))
+def test_foreign_text_matches_nothing(shipped_kb: Run, text: str) -> None:
+    found = answer(shipped_kb("ask", "--json", stdin=text.encode()))
     assert (found["verdict"], found["matches"]) == ("unknown", [])
 
 
@@ -114,8 +120,8 @@ HEALTHY = "".join(
 )
 
 
-def test_healthy_training_log_is_healthy(kb: Run) -> None:
-    found = answer(kb("ask", "--json", stdin=HEALTHY.encode()))
+def test_healthy_training_log_is_healthy(shipped_kb: Run) -> None:
+    found = answer(shipped_kb("ask", "--json", stdin=HEALTHY.encode()))
     assert (found["verdict"], found["matches"]) == ("healthy", [])
 
 
@@ -160,24 +166,24 @@ def test_follow_on_errors_alone_say_that_the_cause_is_elsewhere(kb: Run) -> None
     ],
     ids=["empty", "blank", "bytes", "nul", "random", "utf16", "bad-utf8", "one-line", "escapes"],
 )
-def test_any_input_gives_an_answer_of_the_documented_form(kb: Run, data: bytes) -> None:
-    found = answer(kb("ask", "--json", stdin=data))
+def test_any_input_gives_an_answer_of_the_documented_form(shipped_kb: Run, data: bytes) -> None:
+    found = answer(shipped_kb("ask", "--json", stdin=data))
     assert found["verdict"] in ("unknown", "healthy")
 
 
-def test_fifty_megabytes_of_log_with_one_telling_line(kb: Run, tmp_path: Path) -> None:
+def test_fifty_megabytes_of_log_with_one_telling_line(shipped_kb: Run, tmp_path: Path) -> None:
     path = tmp_path / "big.log"
     calm = "".join(f"2026-11-21 03:00:00 INFO step {n} loss 2.5 lr 0.1\n" for n in range(20_000))
     path.write_bytes(calm.encode() * 35 + SHM + calm.encode() * 25)
     assert path.stat().st_size > 50_000_000
-    found = answer(kb("ask", "--json", "-f", path))
+    found = answer(shipped_kb("ask", "--json", "-f", path))
     assert found["matches"][0]["id"] == "nccl-shm-too-small-container"
     assert found["matches"][0]["why"][0]["line"] == 700_001
 
 
-def test_top_limits_the_matches(kb: Run) -> None:
+def test_top_limits_the_matches(shipped_kb: Run) -> None:
     text = b"NCCL watchdog timeout, all ranks hang in allreduce after tokenizing the dataset\n"
-    assert len(answer(kb("ask", "--json", "--top", "1", stdin=text))["matches"]) == 1
+    assert len(answer(shipped_kb("ask", "--json", "--top", "1", stdin=text))["matches"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -200,8 +206,8 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(
     assert run.stdout == b""
 
 
-def test_text_view_in_a_pipe_is_plain_and_holds_what_is_needed(kb: Run) -> None:
-    run = kb("ask", "-f", "benchmarks/samples/nccl-shm.log")
+def test_text_view_in_a_pipe_is_plain_and_holds_what_is_needed(shipped_kb: Run) -> None:
+    run = shipped_kb("ask", "-f", "benchmarks/samples/nccl-shm.log")
     text = run.stdout.decode()
     assert run.returncode == 0
     assert "\x1b" not in text
@@ -230,7 +236,7 @@ def test_hostile_log_cannot_reach_the_terminal(kb: Run) -> None:
     assert b"[red]" in text
 
 
-def test_a_query_never_imports_torch(built_cache: Path) -> None:
+def test_a_query_never_imports_torch(small_installation: Small) -> None:
     code = (
         "import sys; sys.argv = ['kb', 'ask', 'NCCL hangs']\n"
         "from kb.__main__ import main\n"
@@ -239,9 +245,7 @@ def test_a_query_never_imports_torch(built_cache: Path) -> None:
         "heavy = {'torch', 'sentence_transformers', 'transformers', 'markdown_it', 'yaml'}\n"
         "sys.exit(','.join(sorted(heavy & set(sys.modules))) or 0)\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, env=environment(built_cache)
-    )
+    run = small_installation.kb(program=(sys.executable, "-c", code))
     assert run.returncode == 0, run.stderr
 
 
@@ -259,17 +263,13 @@ def test_version_imports_nothing_heavy() -> None:
     assert run.stdout.startswith(b"kb ")
 
 
-def test_works_without_a_network(built_cache: Path) -> None:
+def test_works_without_a_network(small_installation: Small) -> None:
     """In a network namespace that has no interface, not even loopback."""
     unshare = ["unshare", "--user", "--map-root-user", "--net"]
     if subprocess.run([*unshare, "true"], capture_output=True).returncode:
         unshare = ["unshare", "--net"]
         if subprocess.run([*unshare, "true"], capture_output=True).returncode:
             pytest.skip("this machine does not allow network namespaces")
-    run = subprocess.run(
-        [*unshare, sys.executable, "-m", "kb", "ask", "--json"],
-        input=SHM,
-        capture_output=True,
-        env=environment(built_cache),
-    )
+    program = (*unshare, sys.executable, "-m", "kb", "ask", "--json")
+    run = small_installation.kb(program=program, stdin=SHM)
     assert answer(run)["matches"][0]["id"] == "nccl-shm-too-small-container"

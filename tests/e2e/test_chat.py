@@ -11,9 +11,9 @@ from tests.conftest import Run
 SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
 
 
-def test_a_piped_conversation_has_a_turn_a_line(kb: Run) -> None:
+def test_a_piped_conversation_has_a_turn_a_line(shipped_kb: Run) -> None:
     spoken = "why\nnot in docker\nundo\nquit\nnever read\n"
-    run = kb("chat", SHM, stdin=spoken.encode())
+    run = shipped_kb("chat", SHM, stdin=spoken.encode())
     assert run.returncode == 0, run.stderr
     text = run.stdout.decode()
     opening, why, absent, undone = text.split("\n> ")[:4]
@@ -28,30 +28,32 @@ def test_a_piped_conversation_has_a_turn_a_line(kb: Run) -> None:
     assert "\x1b" not in text
 
 
-def test_the_question_is_the_one_that_ask_shows(kb: Run) -> None:
-    question = json.loads(kb("ask", "--json", SHM).stdout)["question"]
-    text = kb("chat", SHM).stdout.decode()
+def test_the_question_is_the_one_that_ask_shows(shipped_kb: Run) -> None:
+    question = json.loads(shipped_kb("ask", "--json", SHM).stdout)["question"]
+    text = shipped_kb("chat", SHM).stdout.decode()
     assert " ".join(question["text"].split()) in " ".join(text.split())
     for number, answer in enumerate(question["answers"], 1):
         assert f"{number}) {answer}" in text
 
 
-def test_ask_shows_the_answers_of_a_question(kb: Run) -> None:
-    question = json.loads(kb("ask", "--json", SHM).stdout)["question"]
-    text = " ".join(kb("ask", SHM).stdout.decode().split())
+def test_ask_shows_the_answers_of_a_question(shipped_kb: Run) -> None:
+    question = json.loads(shipped_kb("ask", "--json", SHM).stdout)["question"]
+    text = " ".join(shipped_kb("ask", SHM).stdout.decode().split())
     assert ", ".join(question["answers"]) in text
 
 
-def test_a_log_file_and_chinese_words(kb: Run) -> None:
-    run = kb("chat", "-f", "benchmarks/samples/nccl-shm.log", stdin="为什么\n下一步\n".encode())
+def test_a_log_file_and_chinese_words(shipped_kb: Run) -> None:
+    run = shipped_kb(
+        "chat", "-f", "benchmarks/samples/nccl-shm.log", stdin="为什么\n下一步\n".encode()
+    )
     text = run.stdout.decode()
     assert run.returncode == 0
     assert "nccl-shm.log line 17" in " ".join(text.split())
     assert "Step 1 of the fix" in text
 
 
-def test_a_command_is_never_broken(kb: Run) -> None:
-    text = kb("chat", SHM, stdin=b"show the fix\n").stdout.decode()
+def test_a_command_is_never_broken(shipped_kb: Run) -> None:
+    text = shipped_kb("chat", SHM, stdin=b"show the fix\n").stdout.decode()
     assert any(len(line) > 80 and line.startswith("    ") for line in text.splitlines()) or (
         "    df -h /dev/shm" in text
     )
@@ -65,28 +67,31 @@ def test_a_command_is_never_broken(kb: Run) -> None:
         (["-f", "no-such.log"], b"no-such.log"),
     ],
 )
-def test_wrong_use_is_one_sentence(kb: Run, arguments: list[str], message: bytes) -> None:
-    run = kb("chat", *arguments)
+def test_wrong_use_is_one_sentence(shipped_kb: Run, arguments: list[str], message: bytes) -> None:
+    run = shipped_kb("chat", *arguments)
     assert (run.returncode, run.stdout) == (2, b"")
     assert message in run.stderr
     assert b"Traceback" not in run.stderr
 
 
-def test_nothing_known_at_the_end_is_exit_code_1(kb: Run) -> None:
-    run = kb("chat", "how do I bake bread", stdin=b"with rye\n")
+def test_nothing_known_at_the_end_is_exit_code_1(shipped_kb: Run) -> None:
+    run = shipped_kb("chat", "how do I bake bread", stdin=b"with rye\n")
     assert run.returncode == 1
     assert b"did not understand" in run.stdout
 
 
-def test_hostile_words_do_not_reach_the_terminal(kb: Run) -> None:
-    run = kb("chat", f"\x1b]0;t\x07[red]{SHM}", stdin=b"\x1b[2J \xff\xfe why not [bold]x\n\x00\n")
+def test_hostile_words_do_not_reach_the_terminal(shipped_kb: Run) -> None:
+    run = shipped_kb(
+        "chat", f"\x1b]0;t\x07[red]{SHM}", stdin=b"\x1b[2J \xff\xfe why not [bold]x\n\x00\n"
+    )
     assert run.returncode == 0
     assert b"\x1b" not in run.stdout
     assert b"\x07" not in run.stdout
 
 
-def test_lookalikes_are_told_apart_within_three_questions(kb: Run) -> None:
-    run = kb("eval", "--chat", "--json")
+@pytest.mark.slow
+def test_lookalikes_are_told_apart_within_three_questions(shipped_kb: Run) -> None:
+    run = shipped_kb("eval", "--chat", "--json")
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
     assert report["groups"] >= 50
@@ -97,5 +102,5 @@ def test_lookalikes_are_told_apart_within_three_questions(kb: Run) -> None:
     assert len(talks) == report["conversations"]
 
 
-def test_eval_measures_one_thing_at_a_time(kb: Run) -> None:
-    assert kb("eval", "--chat", "--jobs", "benchmarks/jobs").returncode == 2
+def test_eval_measures_one_thing_at_a_time(shipped_kb: Run) -> None:
+    assert shipped_kb("eval", "--chat", "--jobs", "benchmarks/jobs").returncode == 2

@@ -19,7 +19,8 @@ import pytest
 import zstandard
 
 from kb.classify import Row
-from tests.conftest import Run, environment
+from tests.conftest import Run
+from tests.e2e.conftest import Small
 
 XID = b"NVRM: Xid (PCI:0000:02:00): 79, pid=1, GPU has fallen off the bus.\n"
 CALM = b"".join(b"2026-11-21 03:00:00 INFO step %d loss 2.5 lr 0.1\n" % n for n in range(350))
@@ -110,11 +111,17 @@ def test_page_is_written_once(kb: Run, logs: Path, tmp_path: Path) -> None:
     [("ray", ("--engine", "ray"), b"[ray]"), ("fsspec", ("memory://logs",), b"[remote]")],
 )
 def test_what_is_not_installed_is_named_with_the_command(
-    kb: Run, logs: Path, tmp_path: Path, module: str, arguments: tuple[str, ...], extra: bytes
+    small_installation: Small,
+    logs: Path,
+    tmp_path: Path,
+    module: str,
+    arguments: tuple[str, ...],
+    extra: bytes,
 ) -> None:
     (tmp_path / f"{module}.py").write_text("raise ImportError\n")
     output = ("--format", "jsonl", "-o", tmp_path / "out.jsonl")
-    run = kb("classify", logs, *arguments, *output, env={"PYTHONPATH": str(tmp_path)})
+    path = os.pathsep.join(map(str, (tmp_path, small_installation.home)))
+    run = small_installation.kb("classify", logs, *arguments, *output, env={"PYTHONPATH": path})
     assert (run.returncode, run.stdout) == (2, b"")
     assert not (tmp_path / "out.jsonl").exists()
     assert b"pip install 'incident-kb" + extra in run.stderr
@@ -134,7 +141,7 @@ def test_what_is_not_installed_is_named_with_the_command(
     ids=["pattern", "deep-pattern", "stdin", "twice", "url", "url-pattern"],
 )
 def test_inputs_are_named_in_many_ways(
-    built_cache: Path, logs: Path, arguments: list[str], stdin: bytes, found: list[str]
+    small_installation: Small, logs: Path, arguments: list[str], stdin: bytes, found: list[str]
 ) -> None:
     here = str(logs.parent)
     named = [argument.format(here=here) for argument in arguments]
@@ -143,7 +150,7 @@ def test_inputs_are_named_in_many_ways(
         input=stdin,
         capture_output=True,
         cwd=here,
-        env=environment(built_cache),
+        env=small_installation.environment(),
     )
     assert names(run.stdout) == found, run.stderr
 
@@ -235,7 +242,7 @@ def test_a_foreign_file_is_not_continued(kb: Run, logs: Path, tmp_path: Path) ->
 
 
 @pytest.fixture
-def endless(built_cache: Path, logs: Path, tmp_path: Path) -> Iterator[tuple[Any, Path]]:
+def endless(small_installation: Small, logs: Path, tmp_path: Path) -> Iterator[tuple[Any, Path]]:
     """A run that never ends by itself: one of its inputs is a pipe that nobody writes to."""
     os.mkfifo(tmp_path / "pipe")
     output = tmp_path / "out.jsonl"
@@ -253,8 +260,11 @@ def endless(built_cache: Path, logs: Path, tmp_path: Path) -> Iterator[tuple[Any
     process = subprocess.Popen(
         [sys.executable, "-m", "kb", *map(str, command)],
         stderr=subprocess.PIPE,
-        env=environment(built_cache),
+        cwd=small_installation.home,
+        env=small_installation.environment(),
         start_new_session=True,
+        # Tests that run in the background of a shell would hand on that this signal is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     yield process, output
     process.kill()

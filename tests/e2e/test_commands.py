@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from kb import __version__
 from kb.cli import COMMANDS
 from tests.conftest import Run
+from tests.e2e.conftest import RECORDS, Small
 
 FOUNDING = "gpt-fast-intra-node-comm-hang"
 
@@ -65,7 +65,7 @@ def test_show_cannot_leave_the_library(kb: Run, name: str) -> None:
 
 def test_list_in_a_pipe_has_a_line_an_incident(kb: Run) -> None:
     lines = kb("list").stdout.decode().splitlines()
-    assert len(lines) == len(list(Path("incidents").glob("*/*.md")))
+    assert len(lines) == len(RECORDS)
     fields = next(line.split("\t") for line in lines if line.startswith(FOUNDING))
     assert fields[1] == "incident"
     assert "gpt-fast" in fields[2].split(",")
@@ -131,8 +131,8 @@ def test_other_model_without_the_extra_says_what_to_install(kb: Run, tmp_path: P
     assert b"Traceback" not in run.stderr
 
 
-def test_closed_pipe_is_no_error(kb: Run) -> None:
+def test_closed_pipe_is_no_error(small_installation: Small) -> None:
     line = f"{sys.executable} -m kb list | head -n 1; exit ${{PIPESTATUS[0]}}"
-    run = subprocess.run(["bash", "-c", line], capture_output=True)
+    run = small_installation.kb(program=("bash", "-c", line))
     assert (run.stderr, run.stdout.count(b"\n")) == (b"", 1)
     assert run.returncode in (0, 128 + signal.SIGPIPE)

@@ -263,6 +263,7 @@ def own(small: Small, tmp_path: Path) -> Small:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "provenance.json"])
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut"])
 def test_a_broken_model_is_one_sentence(own: Small, name: str, damage: str) -> None:
@@ -308,6 +309,7 @@ def test_ten_processes_at_once_on_a_damaged_index(small: Small) -> None:
         assert json.loads(output)["matches"][0]["id"] == ANSWER
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "share"),
     [
@@ -330,6 +332,8 @@ def test_killed_while_building_the_next_one_answers(
         stderr=subprocess.PIPE,
         cwd=small.home,
         env=small.environment(),
+        # Tests that run in the background of a shell would hand on that this signal is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     time.sleep(whole * share)
     process.send_signal(number)
@@ -348,6 +352,7 @@ def test_a_clock_that_jumps_changes_nothing(own: Small, when: int) -> None:
     assert "5 unchanged" in own.kb("index").stdout.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["ask x", "ask", "chat x", "classify -"])
 def test_a_closed_stream_is_no_traceback(small: Small, command: str, stream: str) -> None:

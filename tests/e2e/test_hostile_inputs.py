@@ -98,7 +98,13 @@ WITHOUT_ANSWER = {
 """In which the question does not stand as text, or is one of thousands of errors."""
 
 
-@pytest.mark.parametrize("name", INPUTS)
+QUICK = {"utf-16", "nul", "escapes", "markup", "bidi", "gzip, truncated", "zstd, two frames", "zip"}
+"""One of each kind; the others are as many processes again."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in INPUTS]
+)
 def test_any_bytes_are_read(small_installation: Small, tmp_path: Path, name: str) -> None:
     path = tmp_path / "job.log"
     path.write_bytes(INPUTS[name])
@@ -256,6 +262,7 @@ WORDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: repr(words)[:60])
 def test_any_words_are_text_or_one_sentence(small_installation: Small, words: list[str]) -> None:
     run = check(small_installation.kb(*words, stdin=b"\x1b[31mwhy\n\xff\x00\nquit\n"))
@@ -324,6 +331,7 @@ def pattern(text: str) -> str:
     return f"- pattern: '{text}'\n  strength: strong\n  regex: true\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_hostile_record_is_refused_and_the_others_answer(
     small_installation: Small, tmp_path: Path, name: str

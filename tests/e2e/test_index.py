@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run, copy_cache, environment
-
-QUESTION = b"NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9)\n"
-ANSWER = "nccl-shm-too-small-container"
+from tests.conftest import Run
+from tests.e2e.conftest import ANSWER, QUESTION, RECORDS, Small
 
 
 def first(run: subprocess.CompletedProcess[bytes]) -> str:
@@ -25,9 +24,9 @@ def first(run: subprocess.CompletedProcess[bytes]) -> str:
 
 
 @pytest.fixture
-def cache(built_cache: Path, tmp_path: Path) -> Path:
+def cache(small: Small) -> Path:
     """A built cache of one's own."""
-    return copy_cache(built_cache, tmp_path / "cache")
+    return small.cache
 
 
 def team_record(directory: Path, **changes: str) -> Path:
@@ -52,7 +51,7 @@ def test_first_use_builds_the_index_and_answers(kb: Run, tmp_path: Path) -> None
 
 def test_second_build_has_nothing_to_do(kb: Run, cache: Path) -> None:
     text = kb("index", cache=cache).stdout.decode()
-    assert "0 added, 0 changed, 0 removed" in text
+    assert f"0 added, 0 changed, 0 removed, {len(RECORDS)} unchanged" in text
     assert "0 passages encoded" in text
 
 
@@ -112,21 +111,22 @@ def test_broken_record_is_left_out_and_named(
     assert b"kb lint" in run.stderr
 
 
-def killed_after(seconds: float, arguments: list[str | Path], cache: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kb", *map(str, arguments)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=environment(cache),
+def start(small: Small, *arguments: str | Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "kb", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=small.home,
+        env=small.environment(),
     )
-    time.sleep(seconds)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_the_last_good_index_answers(
-    kb: Run, cache: Path, tmp_path: Path
+    kb: Run, small: Small, tmp_path: Path
 ) -> None:
+    cache = small.cache
     team = tmp_path / "team"
     path = team_record(team)
     kb("index", "--incidents", team, cache=cache)
@@ -137,32 +137,36 @@ def test_killed_at_any_moment_the_last_good_index_answers(
     for number in range(12):
         text = path.read_text().replace("## Symptom\n", f"## Symptom\n\nRound {number}.\n", 1)
         path.write_text(text)
-        killed_after(whole * number / 11, ["index", "--incidents", team], cache)
+        process = start(small, "index", "--incidents", team)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(whole * number / 11)
+        process.kill()
+        process.communicate()
         run = kb("ask", "--json", "--incidents", team, stdin=QUESTION, cache=cache)
         assert first(run) == ANSWER
         assert b"damaged" not in run.stderr
 
 
-@pytest.mark.parametrize("seconds", [0.5, 2.0])
+@pytest.mark.parametrize("made", ["lock", "index.sqlite"])
 def test_killed_in_the_first_build_the_next_one_succeeds(
-    kb: Run, tmp_path: Path, seconds: float
+    small: Small, tmp_path: Path, made: str
 ) -> None:
-    killed_after(seconds, ["index"], tmp_path)
-    assert first(kb("ask", "--json", stdin=QUESTION, cache=tmp_path)) == ANSWER
+    """As soon as the build has made a certain file."""
+    new = Small(small.home, tmp_path / "new")
+    process = start(new, "index")
+    while not list(new.cache.glob(f"index-*/{made}")):
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.001)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert first(new.kb("ask", "--json")) == ANSWER
 
 
-def test_two_processes_build_and_ask_at_once(tmp_path: Path) -> None:
+def test_two_processes_build_and_ask_at_once(small: Small, tmp_path: Path) -> None:
+    new = Small(small.home, tmp_path / "new")
     commands = [["index"], ["ask", "--json"], ["ask", "--json"], ["index", "--rebuild"]]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "kb", *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment(tmp_path),
-        )
-        for command in commands
-    ]
+    processes = [start(new, *command) for command in commands]
     for command, process in zip(commands, processes, strict=True):
         output, error = process.communicate(QUESTION, timeout=300)
         assert process.returncode == 0, error

@@ -19,7 +19,8 @@ from kb.files import free_name
 from kb.incident import Incident
 from kb.log import Log
 from kb.markdown import read
-from tests.conftest import Run, environment
+from tests.conftest import Run
+from tests.e2e.conftest import Small
 
 JOB = Path("benchmarks/jobs/tts-vocoder/logs")
 TOKEN = "hf_" + "a1B2c3" * 6
@@ -51,18 +52,23 @@ def codes(report: bytes) -> set[str]:
     return set(re.findall(r"\[([A-Z]+\d+)\]", report.decode()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["tts-vocoder", "poro-fe"])
-def test_finished_draft_is_accepted_and_found_first(kb: Run, tmp_path: Path, job: str) -> None:
+def test_finished_draft_is_accepted_and_found_first(
+    shipped_kb: Run, tmp_path: Path, job: str
+) -> None:
     logs = Path("benchmarks/jobs", job, "logs")
-    run = kb("new", "--from-log", logs, "--incidents", tmp_path)
+    run = shipped_kb("new", "--from-log", logs, "--incidents", tmp_path)
     path = Path(run.stdout.decode().strip())
     assert (run.returncode, path.parent) == (0, tmp_path), run.stderr
-    assert codes(kb("lint", path).stdout) == {"DFT501"}
+    assert codes(shipped_kb("lint", path).stdout) == {"DFT501"}
     finish(path)
-    lint = kb("lint", path)
+    lint = shipped_kb("lint", path)
     assert lint.returncode == 0, lint.stdout.decode()
     cache = tmp_path / "cache"
-    answer = kb("ask", "-f", logs, "--json", "--incidents", tmp_path, cache=cache).stdout.decode()
+    answer = shipped_kb(
+        "ask", "-f", logs, "--json", "--incidents", tmp_path, cache=cache
+    ).stdout.decode()
     assert f'"id": "{path.stem}"' in answer.split('"fix"')[0]
 
 
@@ -96,12 +102,13 @@ def test_secrets_hosts_addresses_and_people_stay_here(kb: Run, tmp_path: Path) -
     assert "'quuxstore.FrobnicatorError: lease of shard'\n  strength: strong" in text
 
 
-def test_two_drafts_are_no_duplicates(kb: Run, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_two_drafts_are_no_duplicates(shipped_kb: Run, tmp_path: Path) -> None:
     for name, line in (("a", "AbacusError: bead 7 is stuck"), ("b", "LoomError: thread is torn")):
         log = f"step 1 loss 2.0\nTraceback (most recent call last):\n{line}\n".encode()
         path = tmp_path / f"{name}.md"
-        assert kb("new", "--from-log", "-", "-o", path, stdin=log).returncode == 0
-    assert codes(kb("lint", tmp_path).stdout) == {"DFT501"}
+        assert shipped_kb("new", "--from-log", "-", "-o", path, stdin=log).returncode == 0
+    assert codes(shipped_kb("lint", tmp_path).stdout) == {"DFT501"}
 
 
 def test_nothing_is_overwritten(kb: Run, tmp_path: Path) -> None:
@@ -183,7 +190,9 @@ def test_wrong_use_is_one_sentence(kb: Run, arguments: tuple[str, ...], reason: 
     assert b"Traceback" not in run.stderr
 
 
-def test_five_answers_on_a_terminal_open_the_editor(built_cache: Path, tmp_path: Path) -> None:
+def test_five_answers_on_a_terminal_open_the_editor(
+    small_installation: Small, tmp_path: Path
+) -> None:
     editor = tmp_path / "editor.sh"
     editor.write_text('#!/bin/sh\necho "edited $1" > "$1.seen"\n')
     editor.chmod(0o755)
@@ -193,7 +202,8 @@ def test_five_answers_on_a_terminal_open_the_editor(built_cache: Path, tmp_path:
         stdin=theirs,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(built_cache, VISUAL=str(editor)),
+        cwd=small_installation.home,
+        env=small_installation.environment(VISUAL=str(editor)),
     )
     answers = ["A job hangs: the switch is off", "Nothing moves", "", "Turn it on", "nccl, slurm"]
     os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())

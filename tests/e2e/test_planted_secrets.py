@@ -52,7 +52,7 @@ def logs(tmp_path: Path) -> Path:
 def test_results_of_a_batch(small_installation: Small, logs: Path, form: str) -> None:
     file = logs.parent / "results"
     for output in ([], ["-o", file]):
-        run = small_installation.kb("classify", logs, "--format", form, *output)
+        run = small_installation.kb("classify", logs, "--jobs", "1", "--format", form, *output)
         assert run.returncode == 0, run.stderr
         assert_none((file.read_bytes() if output else run.stdout).decode())
 

@@ -22,7 +22,17 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 8
 
 
-@pytest.mark.parametrize("line", EXAMPLES)
+SLOW = {"kb lint"}
+"""Reads and compares all incidents."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, id=line, marks=[pytest.mark.slow] if line in SLOW else [])
+        for line in EXAMPLES
+    ],
+)
 def test_example_runs(built_cache: Path, line: str) -> None:
     names = "ask|classify|show|list|lint|doctor"
     command = re.sub(rf"\bkb (?={names})", f"{sys.executable} -m kb ", line)

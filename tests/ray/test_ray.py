@@ -42,7 +42,7 @@ def cluster() -> Iterator[Any]:
 
 
 def test_a_node_that_dies_midway_changes_nothing(
-    kb: Run, built_cache: Path, logs: Path, tmp_path: Path, cluster: Any
+    shipped_kb: Run, built_cache: Path, logs: Path, tmp_path: Path, cluster: Any
 ) -> None:
     doomed, _other = (cluster.add_node(num_cpus=1) for _ in range(2))
     output = tmp_path / "out.jsonl"
@@ -59,10 +59,10 @@ def test_a_node_that_dies_midway_changes_nothing(
     assert process.poll() is None
     _output, said = process.communicate()
     assert (process.returncode, said) == (0, b"")
-    assert output.read_bytes() == kb("classify", logs, "--format", "jsonl").stdout
+    assert output.read_bytes() == shipped_kb("classify", logs, "--format", "jsonl").stdout
 
 
-def test_without_a_cluster_one_is_started_here(kb: Run, logs: Path) -> None:
+def test_without_a_cluster_one_is_started_here(shipped_kb: Run, logs: Path) -> None:
     some = str(logs / "00?.log")
-    run = kb("classify", some, "--format", "jsonl", "--engine", "ray")
-    assert run.stdout == kb("classify", some, "--format", "jsonl").stdout
+    run = shipped_kb("classify", some, "--format", "jsonl", "--engine", "ray")
+    assert run.stdout == shipped_kb("classify", some, "--format", "jsonl").stdout

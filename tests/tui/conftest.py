@@ -6,10 +6,17 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from textual import events
+from textual.app import App
+from textual.message import Message
+from textual.notifications import Notify
 from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.strip import Strip
 
 from kb.paths import packaged_incidents
 from kb.service.input import UserInput
@@ -53,6 +60,10 @@ HEALTHY = "epoch 1 loss 2.3\nepoch 2 loss 2.1\ntraining finished"
 FOLLOW_ON = "node-b:77:91 [0] NCCL WARN socketProgress: Connection closed by remote peer node-a"
 
 
+_TOLD: WeakKeyDictionary[App[int], list[str]] = WeakKeyDictionary()
+"""The sentences that an app showed for a while."""
+
+
 @pytest.fixture(scope="session")
 def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache for the index of the four records."""
@@ -75,7 +86,13 @@ def start(small_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         **settings: object,
     ) -> AsyncIterator[Pilot[int]]:
         app = KbApp(Settings(**settings), user_input or UserInput())  # type: ignore[arg-type]
-        async with app.run_test(size=size) as pilot:
+        sentences = _TOLD.setdefault(app, [])
+
+        def watch(message: Message) -> None:
+            if isinstance(message, Notify):
+                sentences.append(message.notification.message)
+
+        async with app.run_test(size=size, message_hook=watch) as pilot:
             if loaded:
                 await settle(pilot)
             yield pilot
@@ -139,12 +156,16 @@ def app_of(pilot: Pilot[int]) -> KbApp:
     return pilot.app
 
 
+def strips(screen: Screen[Any]) -> list[Strip]:
+    """The rows of a screen. Textual's only public way to them is a picture, 50 times as slow."""
+    return screen._compositor.render_strips()
+
+
 def shown(pilot: Pilot[int]) -> str:
     """All that stands on the screen, line by line."""
-    rows = pilot.app.screen._compositor.render_strips()
-    return "\n".join(row.text.rstrip() for row in rows)
+    return "\n".join(row.text.rstrip() for row in strips(pilot.app.screen))
 
 
 def told(pilot: Pilot[int]) -> str:
     """The sentences that were shown for a while, one a line."""
-    return "\n".join(one.message for one in pilot.app._notifications)
+    return "\n".join(_TOLD.get(pilot.app, []))

@@ -13,6 +13,7 @@ from textual.app import App, ComposeResult
 from textual.events import MouseScrollDown
 from textual.pilot import Pilot
 
+from tests.tui.conftest import strips
 from tui.lines import Lines
 from tui.widgets.log_view import LogView
 
@@ -40,7 +41,7 @@ class Seen:
 
     def rows(self) -> list[str]:
         """The text of the screen."""
-        return [strip.text for strip in self.app.screen._compositor.render_strips()]
+        return [strip.text for strip in strips(self.app.screen)]
 
     async def counted(self) -> None:
         await self.app.workers.wait_for_complete()

@@ -11,7 +11,18 @@ from kb.errors import SettingsError
 from kb.service.input import UserInput
 from kb.settings import Settings
 from tests.conftest import copy_cache
-from tests.tui.conftest import SHM, Start, answered, app_of, paste, press, shown, told, until
+from tests.tui.conftest import (
+    SHM,
+    Start,
+    answered,
+    app_of,
+    paste,
+    press,
+    shown,
+    strips,
+    told,
+    until,
+)
 from tui.app import KbApp
 
 
@@ -28,7 +39,7 @@ def own_cache(
 
 def colours(pilot: Pilot[int]) -> set[str]:
     """The colours on the screen."""
-    segments = [one for row in pilot.app.screen._compositor.render_strips() for one in row]
+    segments = [one for row in strips(pilot.app.screen) for one in row]
     styles = [one.style for one in segments if one.style]
     return {str(c.name) for style in styles for c in (style.color, style.bgcolor) if c}
 

@@ -74,7 +74,15 @@ async def keys(pilot: Pilot[int]) -> None:
 
 
 @pytest.mark.usefixtures("start")
-@pytest.mark.parametrize("size", [(80, 24), (120, 34), (200, 50)], ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param((80, 24), marks=pytest.mark.slow),
+        (120, 34),
+        pytest.param((200, 50), marks=pytest.mark.slow),
+    ],
+    ids="{0[0]}x{0[1]}".format,
+)
 @pytest.mark.parametrize(
     "drive", [tour, answer, evidence, talk, unknown, ranks, keys], ids=lambda drive: drive.__name__
 )
