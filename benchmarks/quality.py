@@ -71,7 +71,7 @@ def _figures(report: Report) -> str:
         "| reports | number | at 1 | at 3 | at 5 | MRR | answered | wrong |\n"
         "| --- | --: | --: | --: | --: | --: | --: | --: |\n"
         + "".join(_row(name, rates) for name, rates in groups.items())
-        + f"\nOf {negatives.reports} reports that nothing known fits, {negatives.false_matches}"
+        + f"\nOf {negatives.reports} unanswerable reports, {negatives.false_matches}"
         f" ({negatives.rate:.1%}) are answered. Calibration error {report.calibration_error:.3f},"
         f" separation {report.separation:.3f}.\n"
     )

@@ -39,7 +39,7 @@ def main(seconds: float) -> None:
 def _work(turns: Iterator[str], seconds: float) -> None:
     started = time.monotonic()
     done: dict[str, int] = {}
-    print("| minutes | asks | batches | re-indexed | memory (MB) | open files |", flush=True)
+    print("| minutes | queries | batches | rebuilds | memory (MB) | open files |", flush=True)
     print("| ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     due = 0.0
     for kind in turns:

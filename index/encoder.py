@@ -185,7 +185,7 @@ def _check(directory: Path, files: Mapping[str, str]) -> None:
     """
     for name in (GRAPH, TOKENIZER):
         if file_sha256(directory / name) != files[name]:
-            raise ValueError(f"{name} has another SHA-256")
+            raise ValueError(f"wrong SHA-256 of {name}")
 
 
 def file_sha256(path: Path) -> str:

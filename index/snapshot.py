@@ -188,7 +188,7 @@ def patterns_checksum(declared: Sequence[DeclaredPattern]) -> int:
 
 def _checked(payload: bytes, checksum: int) -> bytes:
     if zlib.crc32(payload) != checksum:
-        raise StoreDamaged("the index is damaged: a document is not what it was")
+        raise StoreDamaged("the index is damaged: the checksum of a document is wrong")
     return payload
 
 

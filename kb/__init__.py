@@ -1,3 +1,3 @@
-"""What an incident is and how a diagnosis is made."""
+"""Incident records and the diagnosis built on them."""
 
 __version__ = "0.1.0"

@@ -1,5 +1,5 @@
 """
-Errors raised on purpose. Each message is one sentence for the user that says what to do.
+Errors raised on purpose. Each message tells the user in one sentence what to do.
 
 * KbError
   x EvaluationError   a file of labelled reports cannot be used, or what draws it is missing

@@ -21,7 +21,7 @@ Identifier = Annotated[
 
 
 class Kind(StrEnum):
-    """What a record describes."""
+    """The kind of a record."""
 
     INCIDENT = "incident"
     CASCADE = "cascade"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Strength(StrEnum):
-    """How much a signature says."""
+    """How strongly a signature points to its incident."""
 
     STRONG = "strong"
     """A line with this text is enough to name the incident."""
@@ -40,7 +40,7 @@ class Strength(StrEnum):
 
 
 class Topology(StrEnum):
-    """Where an incident can happen."""
+    """The number of nodes on which an incident happens."""
 
     SINGLE_NODE = "single-node"
     MULTI_NODE = "multi-node"
@@ -48,7 +48,7 @@ class Topology(StrEnum):
 
 
 class Certainty(StrEnum):
-    """How well a record is established."""
+    """How well the facts of a record are established."""
 
     CONFIRMED = "confirmed"
     """Somebody reported that the fix helped."""
@@ -56,7 +56,7 @@ class Certainty(StrEnum):
 
 
 class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A pattern that an incident declares; matched within one line, case-sensitively."""
+    """A pattern of an incident; matched within one line, case-sensitive."""
 
     pattern: Annotated[str, msgspec.Meta(min_length=3, max_length=500)]
     strength: Strength
@@ -64,7 +64,7 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an incident needs in order to happen."""
+    """The conditions under which an incident happens."""
 
     frameworks: dict[str, Line]
     """Name to versions."""
@@ -92,7 +92,7 @@ class Distinction(msgspec.Struct, frozen=True):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The front matter of a record, in the order in which it is written."""
+    """The front matter of a record; the keys are written in this order."""
 
     id: Identifier
     title: Line

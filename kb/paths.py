@@ -67,5 +67,5 @@ def _of_user(find: Callable[[str], str]) -> Path:
         return Path(find(_APP))
     except RuntimeError as error:
         raise SettingsError(
-            "this user has no home directory; set HOME, or KB_CONFIG, KB_CACHE and KB_STATE"
+            "no home directory; set HOME, or all of KB_CONFIG, KB_CACHE and KB_STATE"
         ) from error

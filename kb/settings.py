@@ -1,4 +1,4 @@
-"""What the user can set. The docstrings are the manual; see also docs/configuration.md."""
+"""User settings. The docstrings are the manual; see also docs/configuration.md."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of `config.toml`."""
 
     incidents: tuple[str, ...] = ()
-    """Directories of incidents that are added to those of the package. The same id in a later
-    directory overrides. `--incidents` and `KB_INCIDENTS` (separated by `:`) come after them."""
+    """Directories of incidents, in addition to the shipped ones. A later directory overrides an
+    earlier one with the same id. `KB_INCIDENTS` (separated by `:`) and `--incidents` come last."""
 
     model: str | None = None
     """A sentence-transformers model to use instead of the shipped encoder, by name or path; needs
-    `pip install 'incident-kb[models]'`. `KB_MODEL` overrides."""
+    `pip install 'incident-kb[models]'`. `KB_MODEL` overrides this."""
 
     theme: str = "dark"
-    """The colours of the screen: `dark`, `light`, `terminal` (the sixteen of your terminal), or any
-    theme of Textual by its name."""
+    """The colour theme: `dark`, `light`, `terminal` (the 16 colours of your terminal), or the name
+    of any Textual theme."""
 
     keys: dict[str, str] = {}
-    """Keys of the screen by action, see docs/tui.md: `tick = "x"`; several with commas between."""
+    """Key bindings by action, see docs/tui.md: `tick = "x"`; separate several keys by commas."""
 
     history: bool = True
-    """Keep the last searches of the TUI on this machine, with secrets masked, so that one can be
-    opened again. `false`: none is kept, and none is shown."""
+    """Keep the last searches of the TUI on this machine, with secrets masked, so that you can open
+    them again. With `false`, searches are neither kept nor shown."""
 
     def __hash__(self) -> int:
         # `keys` cannot be hashed, and a worker is kept per settings.
@@ -68,5 +68,5 @@ def _read(path: Path) -> Settings:
         return msgspec.convert(tomllib.loads(text), Settings)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise SettingsError(
-            f"the configuration {path} is wrong: {error}; see docs/configuration.md"
+            f"invalid configuration {path}: {error}; see docs/configuration.md"
         ) from error

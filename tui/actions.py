@@ -77,29 +77,29 @@ _SHOWN = {
 ACTIONS = (
     Action("back", Place.ANYWHERE, "escape", "back", "Go back one level."),
     Action("help", Place.ANYWHERE, "question_mark,f1", "help", "Show all keys.", in_footer=True),
-    Action("command_palette", Place.ANYWHERE, "ctrl+p", "commands", "Find an action by its name."),
-    Action("change_theme", Place.ANYWHERE, "f4", "theme", "Choose the colours."),
-    Action("quit", Place.ANYWHERE, "q,ctrl+c", "quit", "Leave. In a box q is a letter."),
+    Action("command_palette", Place.ANYWHERE, "ctrl+p", "commands", "Find an action by name."),
+    Action("change_theme", Place.ANYWHERE, "f4", "theme", "Choose a colour theme."),
+    Action("quit", Place.ANYWHERE, "q,ctrl+c", "quit", "Quit. In a text field, q is a letter."),
     Action(
         "search", Place.BOX, "ctrl+j,alt+enter,ctrl+enter", "search",
-        "Search for what is typed. What is pasted is searched by itself.", in_footer=True,
+        "Search for the typed text. Pasted text is searched automatically.", in_footer=True,
     ),
     Action(
         "paste", Place.ANSWER, "p", "new search", "Go to the paste box.", in_footer=True
     ),
     Action(
         "next_evidence", Place.ANSWER, "e", "evidence",
-        "Show the next line of the log that speaks for this incident.", in_footer=True,
+        "Show the next line of the log that supports this incident.", in_footer=True,
     ),
     Action(
-        "previous_evidence", Place.ANSWER, "E", "evidence before",
-        "Show the line before that one.",
+        "previous_evidence", Place.ANSWER, "E", "previous evidence",
+        "Show the previous line that supports this incident.",
     ),
     Action("next_step", Place.ANSWER, "s", "next step", "Go to the next step of the fix."),
-    Action("previous_step", Place.ANSWER, "S", "step before", "Go to the step before."),
+    Action("previous_step", Place.ANSWER, "S", "previous step", "Go to the previous step."),
     Action(
         "tick", Place.ANSWER, "space", "step done",
-        "Tick the step of the fix, or take the tick away.", in_footer=True,
+        "Mark the step of the fix as done, or as not done.", in_footer=True,
     ),
     Action(
         "copy_command", Place.ANSWER, "c", "copy command", "Copy the command of the step.",
@@ -110,33 +110,33 @@ ACTIONS = (
         "export", Place.ANSWER, "x", "export", "Write the hand-off note, as Markdown or JSON."
     ),
     Action(
-        "talk", Place.ANSWER, "t", "talk", "Go to the conversation about this case.",
+        "talk", Place.ANSWER, "t", "talk", "Go to the conversation.",
         in_footer=True,
     ),
     Action(
         "answer('{key}')", Place.ANSWER, "1,2,3,4,5,6,7,8,9", "answer",
-        "Pick an answer to the question; before the first search, a sample.",
+        "Pick an answer to the question; before the first search, pick a sample.",
     ),
-    Action("undo", Place.ANSWER, "u", "undo", "Take back what was last said."),
-    Action("ranks", Place.ANSWER, "r", "ranks", "Show who failed first, and the other ranks."),
-    Action("log", Place.ANSWER, "l", "log", "Give the log the whole screen, or take it back."),
-    Action("new", Place.ANSWER, "n", "new incident", "Draft a record of this case."),
+    Action("undo", Place.ANSWER, "u", "undo", "Undo your last message or answer."),
+    Action("ranks", Place.ANSWER, "r", "ranks", "Show which rank failed first, and the others."),
+    Action("log", Place.ANSWER, "l", "log", "Show the log on the whole screen, or go back."),
+    Action("new", Place.ANSWER, "n", "new incident", "Draft a new record from this case."),
     Action("browse", Place.ANSWER, "slash", "browse", "Search and filter all records."),
     Action("history", Place.ANSWER, "h", "history", "Show the last searches."),
-    Action("open", Place.ANSWER, "o", "open", "Open a log, or the directory of one job's logs."),
-    Action("batch", Place.ANSWER, "b", "batch", "Classify all logs of a directory."),
-    Action("say", Place.TALK, "enter", "say it", "Say what is typed.", in_footer=True),
+    Action("open", Place.ANSWER, "o", "open", "Open a log, or the directory with one job's logs."),
+    Action("batch", Place.ANSWER, "b", "batch", "Classify all logs in a directory."),
+    Action("say", Place.TALK, "enter", "send", "Send the typed message.", in_footer=True),
     Action(
         "show_line", Place.RANKS, "enter", "show line", "Show the line in the log.",
         in_footer=True,
     ),
     Action("filter", Place.BROWSE, "slash", "filter", "Go to the filter.", in_footer=True),
     Action(
-        "read", Place.BROWSE, "enter", "read", "Go from the list to the record and back.",
+        "read", Place.BROWSE, "enter", "read", "Switch between the list and the record.",
         in_footer=True,
     ),
     Action(
-        "search_again", Place.HISTORY, "enter", "search again", "Search for it again.",
+        "search_again", Place.HISTORY, "enter", "search again", "Repeat the selected search.",
         in_footer=True,
     ),
     Action(
@@ -188,8 +188,8 @@ def keymap(keys: Mapping[str, str]) -> dict[str, str]:
     for name in keys:
         if name not in known:
             raise SettingsError(
-                f"the configuration binds keys to {name}, which is no action;"
-                f" choose of: {', '.join(sorted(known))}"
+                f"the configuration binds keys to the unknown action '{name}';"
+                f" choose one of: {', '.join(sorted(known))}"
             )
     return dict(keys)
 

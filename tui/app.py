@@ -66,8 +66,8 @@ class KbApp(App[int], inherit_bindings=False):
             self.register_theme(theme)
         if settings.theme not in self.available_themes:
             raise SettingsError(
-                f"the configuration names the theme {settings.theme}, which there is not;"
-                f" choose of: {', '.join(sorted(self.available_themes))}"
+                f"unknown theme '{settings.theme}' in the configuration;"
+                f" choose one of: {', '.join(sorted(self.available_themes))}"
             )
         self.theme = settings.theme
         self.set_keymap(keymap(settings.keys))
@@ -125,7 +125,7 @@ class KbApp(App[int], inherit_bindings=False):
 
     def on_kb_app_building(self, event: Building) -> None:
         """Say how far the index is."""
-        self.main.say(f"building the index, once: {event.done} of {event.total} passages")
+        self.main.say(f"building the index: {event.done} of {event.total} passages")
 
     def on_kb_app_noticed(self, event: Noticed) -> None:
         """Say what the user should know."""
@@ -197,7 +197,7 @@ class KbApp(App[int], inherit_bindings=False):
 
         if not any(getattr(screen, "is_draft", False) for screen in screens):
             return True
-        return await self.push_screen_wait(ConfirmScreen("Leave, and lose what is typed?"))
+        return await self.push_screen_wait(ConfirmScreen("Quit and discard the text you typed?"))
 
 
 def _duration(ms: float) -> str:

@@ -43,7 +43,7 @@ _HELPERS = (
     _Helper("DISPLAY", ("xsel", "--clipboard", "--input"), "the system clipboard"),
     _Helper(None, ("pbcopy",), "the system clipboard"),
     # Unless it is configured, tmux takes no OSC 52 from a program; by this way it sends its own.
-    _Helper("TMUX", ("tmux", "load-buffer", "-w", "-"), "the buffer of tmux"),
+    _Helper("TMUX", ("tmux", "load-buffer", "-w", "-"), "the tmux buffer"),
 )
 
 
@@ -110,7 +110,7 @@ def _sent(text: str, data: bytes, app: App[Any]) -> str:
         return "too long for the terminal's clipboard"
     if app._driver is not None:
         app._driver.write(escape_sequence(data, os.environ))
-    return "sent to the terminal's clipboard (some terminals refuse it)"
+    return "sent to the terminal's clipboard (some terminals ignore it)"
 
 
 def _kept(data: bytes) -> str:
@@ -121,8 +121,8 @@ def _kept(data: bytes) -> str:
         with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(data)
     except OSError as error:
-        return f"not kept in {_short(path)}: {error.strerror or error}"
-    return f"it is in {_short(path)}"
+        return f"cannot save it to {_short(path)}: {error.strerror or error}"
+    return f"saved to {_short(path)}"
 
 
 def _short(path: Path) -> str:

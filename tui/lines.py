@@ -73,7 +73,7 @@ class Lines:
             LogError: it cannot be read, or it is not a file.
         """
         if path.exists() and not path.is_file():
-            raise LogError(path, "it is not a file")
+            raise LogError(path, "not a regular file")
         (source,) = Log.from_paths([path]).sources
         if not is_plain(source.read_bytes(SNIFF_BYTES)):
             return cls._unpacked(source)
@@ -158,7 +158,7 @@ class Lines:
     def _long_line(self, start: int, number: int, head: bytes) -> str:
         following = self._start(number + 1)
         if following is None and not self.complete:
-            return f"{_shown(head, cut=True)} [... its end is not read yet]"
+            return f"{_shown(head, cut=True)} [... rest not read yet]"
         end = self._size if following is None else following - 1
         left_out = end - start - HEAD_BYTES - TAIL_BYTES
         tail = _CUT_CHARACTER.sub(b"", self._read(end - TAIL_BYTES, TAIL_BYTES))
@@ -227,7 +227,7 @@ class Lines:
                     )
                     return
         except (LogError, OSError) as error:
-            self._notice = f"{self._name} is shown as far as it could be unpacked: {error}"
+            self._notice = f"{self._name} is damaged; only its readable part is shown: {error}"
 
     def _read(self, offset: int, size: int) -> bytes:
         """At most `size` bytes; fewer, or none, of a file that is not what it was."""

@@ -8,8 +8,8 @@ from textual.content import Content
 
 _SAMPLES = (
     ("1-shared-memory.log", "an NCCL error in a container"),
-    ("2-watchdog.log", "a watchdog timeout that many causes share: it asks back"),
-    ("3-question.txt", "a hang without any message, told in Chinese"),
+    ("2-watchdog.log", "a watchdog timeout with many possible causes: kb asks a question"),
+    ("3-question.txt", "a hang without any message, described in Chinese"),
 )
 
 
@@ -23,8 +23,8 @@ def tour() -> Content:
     """The text of the empty screen."""
     lines = [
         Content.styled("Paste the error.", "bold"),
-        Content("The known incidents that match appear below, each with how sure it is,"),
-        Content("the very lines that speak for it, and the steps that fix it."),
+        Content("The matching incidents appear below, each with its confidence, the log"),
+        Content("lines that support it, and the steps that fix it."),
         Content("Nothing leaves this machine."),
         Content(""),
         Content.styled("Try it", "bold $primary"),
@@ -35,7 +35,7 @@ def tour() -> Content:
         Content(""),
         Content.styled("Or", "bold $primary"),
         _or("kb tui FILE or DIR", "a log, or all logs of one job: who failed first"),
-        _or("esc  then  o", "open one from here"),
+        _or("esc  then  o", "open a log from here"),
         _or("esc  then  /", "read all records"),
         _or("esc  then  ?", "all keys"),
     ]

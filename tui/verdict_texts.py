@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 _VERDICTS = {
     "match": ("●", "Match", "$success", "a known incident"),
-    "possible": ("◐", "Possible", "$warning", "worth reading, not an answer"),
-    "unknown": ("○", "Unknown", "$error", "nothing known matches"),
+    "possible": ("◐", "Possible", "$warning", "worth reading, but not certain"),
+    "unknown": ("○", "Unknown", "$error", "no known incident matches"),
     "healthy": ("✓", "Healthy", "$success", "no sign of a failure"),
 }
 
@@ -23,28 +23,28 @@ _MOST_NAMES = 2
 _FOLLOW_ON = """\
 ## Only follow-on errors
 
-These errors follow from another failure. Look for the first one: an earlier line, or the log of
-another rank or host.
+These errors follow from another failure. Look for the original failure: in an earlier line, or in
+the log of another rank or host.
 """
 _HEALTHY = """\
 ## No sign of a failure
 
-Nothing in this log shows an error, and nothing that is known to hang fits it.
+No line of this log shows an error, and no known hang fits it.
 """
-_SLOW = "The job is slow, but it did not fail: `r` shows which rank is late.\n"
+_SLOW = "The job is slow, but it did not fail: press `r` to see the slow rank.\n"
 _EMPTY = "## Nothing to read\n\nThe input is empty.\n"
 _UNKNOWN = """\
-## Nothing known matches
+## No known incident matches
 
-It is a failure, but no record fits it well enough to be named.
+This is a failure, but no record fits it well enough.
 
-**What would help**
+**To help kb, add**
 
-- the first error in time, over all ranks, with the lines before it
-- the logs of all ranks: open the directory with `o`
-- versions and the launch command
+- the earliest error across all ranks, with the lines before it
+- the logs of all ranks: open their directory with `o`
+- the versions and the launch command
 
-When it is solved, `n` drafts a record of it from this log, so that the next one is found.
+Once it is solved, press `n` to draft a record from this log, so that kb recognises the next one.
 """
 
 
@@ -92,7 +92,7 @@ def _explained(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _nearest(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.nearest:
-        yield "**The nearest, and why not**\n"
+        yield "**Closest records, and why they were rejected**\n"
     for near in diagnosis.nearest:
         yield f"- `{near.incident.id}`: {near.incident.title}.\n  {near.why_not}"
     yield ""
@@ -100,7 +100,7 @@ def _nearest(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _notes(notes: tuple[Note, ...]) -> Iterator[str]:
     if notes:
-        yield "**Known, and no cause**\n"
+        yield "**Known messages that are not the cause**\n"
     for note in notes:
         lines = ", ".join(str(why.line.number) for why in note.why)
         kind = "follow-on error" if note.incident.kind == "cascade" else "harmless"

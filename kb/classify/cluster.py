@@ -20,7 +20,7 @@ _ALIKE = 0.5
 """Share of the words that the lines of a cluster have in common."""
 _ID_LENGTH = 12
 _MOST_EXAMPLES = 3
-_SILENT = "(no line shows an error)"
+_SILENT = "(no error line)"
 
 
 class Cluster(msgspec.Struct, frozen=True):

@@ -31,7 +31,7 @@ class Journal:
         try:
             whole, end, torn = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
             if not torn.startswith(_BEGIN[: len(torn)]):
-                raise OutputError(f"{path} cannot be continued: it ends with what is no result")
+                raise OutputError(f"cannot resume {path}: its last line is not a result")
             self.results = [Result.from_row(row) for row in _rows(whole, path)]
             self._file = path.open("ab")
         except OSError as error:
@@ -78,5 +78,5 @@ def _rows(lines: bytes, path: Path) -> Iterator[Row]:
             yield msgspec.json.decode(line, type=Row)
         except msgspec.DecodeError as error:
             raise OutputError(
-                f"{path} holds no results of kb classify: line {number}: {error}"
+                f"{path} is not a result file of kb classify: line {number}: {error}"
             ) from error

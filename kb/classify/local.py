@@ -50,7 +50,7 @@ def _alone(unit: str, settings: Settings) -> Iterator[Outcome]:
     try:
         yield from _in_pool(deque([unit]), settings, 1)
     except _CrashError:
-        yield Unreadable(unit, f"cannot read {unit}: the process that read it died")
+        yield Unreadable(unit, f"cannot read {unit}: its worker process died")
 
 
 def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outcome]:

@@ -67,7 +67,7 @@ def _connect(jobs: int) -> None:
         ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
     except ConnectionError as error:
         if os.environ.get("RAY_ADDRESS"):
-            raise KbError(f"the cluster of RAY_ADDRESS cannot be reached: {error}") from error
+            raise KbError(f"cannot reach the Ray cluster at RAY_ADDRESS: {error}") from error
         ray.init(
             address="local",
             num_cpus=jobs,

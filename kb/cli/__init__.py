@@ -14,27 +14,27 @@ from kb import __version__
 from kb.errors import KbError
 
 COMMANDS = {
-    "tui": "the screen: paste, read, talk it over",
-    "ask": "one diagnosis of an error, a log or a directory of logs",
-    "chat": "talk about an error: questions, answers and why",
-    "classify": "many logs: which incidents, how often, what is unknown",
-    "show": "one incident",
-    "list": "all incidents",
-    "new": "write a new incident: from nothing, or from a log",
+    "tui": "open the terminal UI: paste, read, discuss",
+    "ask": "diagnose an error, a log or a directory of logs",
+    "chat": "discuss an error in a plain terminal",
+    "classify": "diagnose many logs and count the incidents in them",
+    "show": "print one incident",
+    "list": "list all incidents",
+    "new": "draft a new incident, from a log or from scratch",
     "index": "build or update the index",
     "lint": "check incident files",
-    "diff": "what a change of incidents does to their ranking",
-    "eval": "measure how surely the right incident is found",
+    "diff": "show how changed incidents affect the ranking",
+    "eval": "measure how reliably the right incident is found",
     "doctor": "check the installation",
     "completion": "print the shell completion script",
 }
-"""Every command and what it does; each lies in a module of its name."""
+"""Every command and its help; each command is in the module of the same name."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _LazyGroup(click.Group):
-    """Knows its commands by name; imports one when it is needed."""
+    """A group that imports each command only when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -88,5 +88,5 @@ def incidents_option(function: Function) -> Function:
         type=click.Path(path_type=Path, file_okay=False),
         multiple=True,
         metavar="DIR",
-        help="Also use the incidents of this directory; may be given several times.",
+        help="Also use the incidents in this directory; repeatable.",
     )(function)

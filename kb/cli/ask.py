@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1, 50),
     default=MATCHES,
     show_default=True,
-    help="Show at most so many incidents.",
+    help="Show at most N incidents.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; see docs/ask.schema.json.")
 def command(
@@ -38,7 +38,7 @@ def command(
 
     TEXT is an error message or a question. Without TEXT and -f, stdin is read.
 
-    Exit code: 0 something matches, 1 nothing known matches or the log is healthy, 2 wrong use.
+    Exit code: 0 an incident matches, 1 none matches or the log is healthy, 2 usage error.
     """
     log = read_case(text, paths) or _from_stdin()
     with open_service(load_settings(incidents)) as service:

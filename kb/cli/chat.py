@@ -24,18 +24,18 @@ _LEAVE = frozenset({"quit", "exit", "bye", "q", "退出", "再见"})
 @click.command("chat")
 @case_arguments
 def command(text: tuple[str, ...], paths: tuple[Path, ...], incidents: tuple[Path, ...]) -> None:
-    """Talk about an error: it asks, you answer or tell more, and it ranks again.
+    """Discuss an error: kb asks, you answer or add details, and kb ranks the incidents again.
 
-    TEXT is an error message or a question; -f adds logs. Each line of stdin is one thing you say,
-    until `quit` or the end. Say `help` for what is understood.
+    TEXT is an error message or a question; -f adds logs. Each line of stdin is one message,
+    until `quit` or end of file. Type `help` to see what kb understands.
 
-    Exit code: 0 something matches at the end, 1 nothing known matches, 2 wrong use.
+    Exit code: 0 an incident matches at the end, 1 none matches, 2 usage error.
     """
     if Path("-") in paths:
-        raise click.UsageError("stdin is the conversation; give the log as a file: -f PATH")
+        raise click.UsageError("stdin holds the messages; pass the log as a file with -f PATH")
     log = read_case(text, paths)
     if log is None and not sys.stdin.isatty():
-        raise click.UsageError("what is it about? Give TEXT or -f PATH; stdin holds what you say")
+        raise click.UsageError("no error given; add TEXT or -f PATH (stdin holds the messages)")
     verdict = _talk(log, incidents)
     raise click.exceptions.Exit(of_verdict(verdict))
 

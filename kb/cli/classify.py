@@ -36,7 +36,7 @@ class Engine(StrEnum):
     default=Unit.FILE.value,
     callback=lambda _context, _option, value: Unit(value),
     show_default=True,
-    help="What is diagnosed as one: each file, or each PATH as the logs of one job.",
+    help="Unit of diagnosis: each file, or each PATH as the logs of one job.",
 )
 @click.option(
     "--format",
@@ -45,20 +45,20 @@ class Engine(StrEnum):
     default=Format.TABLE.value,
     callback=lambda _context, _option, value: Format(value),
     show_default=True,
-    help="Counts; a JSON object or a CSV line for each unit; or one HTML page.",
+    help="A table of counts, one JSON object or CSV row per unit, or one HTML page.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write to FILE, which must not exist yet.",
+    help="Write to FILE; it must not exist yet.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Processes; as many as there are cores unless said.",
+    help="Number of worker processes; default: one per core.",
 )
 @click.option(
     "--engine",
@@ -66,9 +66,9 @@ class Engine(StrEnum):
     default=Engine.LOCAL.value,
     show_default=True,
     callback=lambda _context, _option, value: Engine(value),
-    help="The cores of this machine, or a Ray cluster.",
+    help="Run on this machine (local) or on a Ray cluster (ray).",
 )
-@click.option("--resume", is_flag=True, help="Go on with a JSONL FILE of a run that was stopped.")
+@click.option("--resume", is_flag=True, help="Continue a stopped run; needs -o FILE and jsonl.")
 @incidents_option
 def command(
     paths: tuple[str, ...],
@@ -83,18 +83,19 @@ def command(
     """Classify many logs.
 
     PATH is a file, a directory with all files below it, a quoted pattern such as 'logs/**/*.out',
-    a URL that fsspec knows (s3://bucket/logs), or `-` for a list of paths on stdin. Files may be
+    a URL that fsspec supports (s3://bucket/logs), or `-` for a list of paths on stdin. Files may be
     compressed with gzip or zstd. With --unit job, each PATH (and each hit of a pattern) is the
     directory of one job: 'jobs/*'.
 
-    Exit code: 0 some unit matches, 1 all are unknown or healthy, 2 wrong use or nothing readable.
+    Exit code: 0 at least one unit matches, 1 all units are unknown or healthy, 2 usage error or
+    no readable input.
     """
     check_output(output, form, resume)
     classify = _engine(engine)
     settings = load_settings(incidents)
     units = [found for found in find_units(_arguments(paths), unit) if not _is(found, output)]
     if not units:
-        raise LogError(" ".join(paths), "there are no files")
+        raise LogError(" ".join(paths), "no files found; check the path or the pattern")
     with progress("Building the index") as report:
         prepare(settings, report, say)
     with ExitStack() as stack:
@@ -138,17 +139,19 @@ def _cores() -> int:
 
 
 def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:
-    """What is no result."""
+    """Report skipped inputs and, after a stop, how to continue."""
     unreadable = finished.summary.unreadable
     if unreadable:
         names = ", ".join(unit.path for unit in unreadable)
-        say(f"{len(unreadable)} of the inputs cannot be read and are left out: {names}")
+        say(f"skipped {len(unreadable)} unreadable inputs: {names}")
     if finished.stopped:
         done = len(finished.summary.results)
         way = (
-            f"go on with: --resume -o {output}" if journal else "only -o FILE with jsonl can go on"
+            f"continue with: --resume -o {output}"
+            if journal
+            else "--resume needs -o FILE and --format jsonl"
         )
-        say(f"stopped; {done} results are kept; {way}")
+        say(f"stopped; kept {done} results; {way}")
 
 
 def _exit_code(finished: Run) -> ExitCode:

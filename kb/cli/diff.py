@@ -17,11 +17,11 @@ from kb.settings import load_settings
 @click.argument("base", metavar="BASE")
 @incidents_option
 def command(base: str, incidents: tuple[Path, ...]) -> None:
-    """Compare the ranking of all evidence before and after a change of the incidents.
+    """Compare how all evidence is ranked before and after a change of the incidents.
 
-    BASE is a git revision, or a directory of incidents as they were.
+    BASE is a git revision, or a directory with the incidents before the change.
 
-    Exit code: 0 no evidence finds its record worse than before, 1 some does, 2 wrong use.
+    Exit code: 0 no evidence ranks its record worse than before, 1 some does, 2 usage error.
     """
     from kb.contribute.diff import compare
     from kb.contribute.git_base import library_at
@@ -33,6 +33,6 @@ def command(base: str, incidents: tuple[Path, ...]) -> None:
     for line in diff_lines(comparison):
         click.echo(line)
     if comparison.wrong:
-        say(f"left out, because kb lint finds errors in them: {', '.join(comparison.wrong)}")
+        say(f"skipped because of lint errors (run: kb lint): {', '.join(comparison.wrong)}")
     good = not any(move.is_worse for move in comparison.moves)
     raise click.exceptions.Exit(of_check(good=good))

@@ -17,7 +17,7 @@ from kb.settings import load_settings
 @click.command("doctor")
 @incidents_option
 def command(incidents: tuple[Path, ...]) -> None:
-    """Check that everything a diagnosis needs is there and works; exit code 1 when not."""
+    """Check that everything a diagnosis needs is installed and works; exit code 1 if not."""
     click.echo(f"kb {__version__}, Python {platform.python_version()}, {platform.platform()}")
     checks = []
     for check in run_checks(load_settings(incidents)):

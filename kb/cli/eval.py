@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     "jobs",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="Measure recorded jobs instead: folders with logs/ and truth.json.",
+    help="Measure recorded jobs instead; DIR holds folders with logs/ and truth.json.",
 )
 @click.option(
     "--chat",
     is_flag=True,
-    help="Measure the conversation: questions to tell look-alikes apart.",
+    help="Measure how many questions the conversation needs to tell look-alikes apart.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     "directory",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Draw the curves into this directory, as SVG and PNG.",
+    help="Write the curves to this directory as SVG and PNG.",
 )
 @incidents_option
 def command(
@@ -49,14 +49,14 @@ def command(
     directory: Path | None,
     incidents: tuple[Path, ...],
 ) -> None:
-    """Ask labelled reports and print how many are answered rightly.
+    """Run labelled reports through kb and print how many are answered correctly.
 
-    A report is a line of JSON: `text`, `relevant` (ids of the right incidents, empty where nothing
-    known fits), `kind`; optionally `id`, `lang` and `fix_must_match`. For --jobs see
+    A report is a line of JSON with `text`, `relevant` (ids of the correct incidents, empty if no
+    known incident fits) and `kind`; optionally `id`, `lang` and `fix_must_match`. For --jobs see
     benchmarks/jobs/README.md.
     """
     if sum((bool(paths), bool(jobs), chat)) != 1:
-        raise click.UsageError("give files of labelled reports, or --jobs DIR, or --chat")
+        raise click.UsageError("give exactly one of: files of labelled reports, --jobs DIR, --chat")
     settings = load_settings(incidents)
     if chat:
         _print(*_measured_chat(settings), as_json)

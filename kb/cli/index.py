@@ -13,12 +13,12 @@ from kb.settings import load_settings
 
 
 @click.command("index")
-@click.option("--rebuild", is_flag=True, help="Throw the index away and build it from nothing.")
+@click.option("--rebuild", is_flag=True, help="Delete the index and build it from scratch.")
 @incidents_option
 def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
-    """Bring the index up to date. Only what changed is encoded again.
+    """Update the index. Only changed passages are encoded again.
 
-    `kb ask` does this by itself when incidents have changed.
+    `kb ask` does this automatically when incidents have changed.
     """
     settings = load_settings(incidents)
     encoder = load_in_background(settings.model)
@@ -34,4 +34,4 @@ def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
     )
     click.echo(f"index: {index_path(settings)}")
     if problems:
-        say(f"{len({problem.path for problem in problems})} files left out; mend them as shown")
+        say(f"{len({problem.path for problem in problems})} files skipped; fix them as shown")

@@ -18,22 +18,22 @@ from kb.views.lint import FORMATS
 
 @click.command("lint")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
-@click.option("--fix", is_flag=True, help="First mend what can be mended without losing a word.")
+@click.option("--fix", is_flag=True, help="First fix what can be fixed without losing text.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(list(FORMATS)),
     default="text",
-    help="`github` shows each problem beside its line in a pull request.",
+    help="Output format; `github` annotates the lines of a pull request.",
 )
 @incidents_option
 def command(paths: tuple[Path, ...], fix: bool, form: str, incidents: tuple[Path, ...]) -> None:
-    """Check incident files or directories of them; without PATH, the whole library.
+    """Check incident files or directories of them; without PATH, all incidents in use.
 
-    Exit code: 0 no error (warnings may be shown), 1 errors found, 2 wrong use.
+    Exit code: 0 no errors (warnings may be shown), 1 errors found, 2 usage error.
     """
     if fix and not paths:
-        raise click.UsageError("--fix rewrites files; name them: kb lint --fix PATH")
+        raise click.UsageError("--fix rewrites files, so it needs PATH: kb lint --fix PATH")
     library = IncidentDirectories(load_settings(incidents).incidents)
     if fix:
         _fix(paths)

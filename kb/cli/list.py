@@ -15,7 +15,7 @@ from kb.settings import load_settings
 @click.command("list")
 @incidents_option
 def command(incidents: tuple[Path, ...]) -> None:
-    """List all incidents; in a pipe, one a line: id, kind, systems and title between tabs."""
+    """List all incidents; in a pipe, one line each: id, kind, systems and title, tab-separated."""
     records, problems = IncidentDirectories(load_settings(incidents).incidents).load()
     if sys.stdout.isatty():
         from kb.cli.terminal import show

@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, allow_dash=True),
     multiple=True,
     metavar="PATH",
-    help="Fill in what a log tells: a file, `-` for stdin, or the directory of one job.",
+    help="Fill in the draft from a log: a file, `-` for stdin, or the directory of one job.",
 )
 @click.option(
     "--from-cluster",
     "cluster",
     metavar="ID",
-    help="The same for the first log of an unknown cluster.",
+    help="Fill in the draft from the first log of this unknown cluster; needs --results.",
 )
 @click.option(
     "--results",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
-    help="What `kb classify --format jsonl` wrote; has the cluster.",
+    help="The output of `kb classify --format jsonl` that holds the cluster.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write to FILE, which must not exist yet.",
+    help="Write to FILE; it must not exist yet.",
 )
 @incidents_option
 def command(
@@ -57,12 +57,12 @@ def command(
     output: Path | None,
     incidents: tuple[Path, ...],
 ) -> None:
-    """Write a new incident: from nothing, from a log, or from an unknown cluster.
+    """Draft a new incident from scratch, from a log, or from an unknown cluster.
 
-    What only a person can know is marked with `TODO:`; nothing is overwritten.
+    Parts that only a person can fill in are marked `TODO:`. No file is overwritten.
     """
     if bool(cluster) != bool(results):
-        raise click.UsageError("a cluster is one of a file: --from-cluster ID --results FILE")
+        raise click.UsageError("use both options together: --from-cluster ID --results FILE")
     settings = load_settings(incidents)
     if cluster and results:
         record = _from_log(_log_of_cluster(cluster, results), settings)
@@ -99,21 +99,21 @@ def _from_log(log: Log, settings: Settings) -> Incident:
     with open_service(settings) as service:
         diagnosis = diagnosed(log, service, MATCHES)
         if not diagnosis.evidence.lines:
-            raise LogError("the log", "it holds no line of text")
+            raise LogError("the log", "it contains no text")
         if diagnosis.verdict is Verdict.MATCH:
             best = diagnosis.matches[0]
             say(
                 f"This log matches `{best.incident.id}` ({percent(best.confidence)}):"
-                " read it with kb show before you write another record."
+                " read it with kb show before you write a new record."
             )
         if diagnosis.verdict is Verdict.HEALTHY:
-            say("This log shows no failure; the draft has its last lines.")
+            say("This log shows no failure; the draft quotes its last lines.")
         return service.draft(diagnosis).result()
 
 
 def _from_answers(settings: Settings) -> Incident:
     if not sys.stdin.isatty():
-        raise click.UsageError("without a terminal nothing can be asked; use --from-log PATH or -")
+        raise click.UsageError("asking questions needs a terminal; use --from-log PATH or -")
     answers = _ask()
     with open_service(settings) as service:
         return service.blank(answers).result()
@@ -122,14 +122,14 @@ def _from_answers(settings: Settings) -> Incident:
 def _ask() -> Answers:
     from kb.contribute.draft import Answers
 
-    click.echo("Five questions; Enter leaves one open.", err=True)
+    click.echo("Five questions; press Enter to skip one.", err=True)
     title, symptom, cause, fix, systems = (
         click.prompt(question, default="", show_default=False, err=True).strip()
         for question in (
-            "What is seen, and because of what, in one line",
-            "What does a person see",
+            "Title: symptom and cause, in one line",
+            "What are the symptoms",
             "What is the cause",
-            "What helps, as a first step",
+            "What is the first step of the fix",
             "Which systems (nccl, pytorch, slurm ...)",
         )
     )
@@ -150,4 +150,4 @@ def _write(record: Incident, output: Path | None, settings: Settings, *, edit: b
     blanks = list(find_blanks(path.read_text(encoding="utf-8").split("\n")))
     for blank in blanks:
         say(f"  line {blank.line}: {blank.where}: {blank.what}")
-    say(f"{len(blanks)} places are left to write; then: kb lint {path}")
+    say(f"{len(blanks)} TODO marks left; fill them in, then run: kb lint {path}")

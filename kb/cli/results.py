@@ -29,14 +29,14 @@ def check_output(output: Path | None, form: Format, resume: bool) -> None:
     """Nothing is overwritten.
 
     Raises:
-        OutputError: the file exists, or is none.
+        OutputError: the file exists, or is not a regular file.
     """
     if resume and (output is None or form is not Format.JSONL):
-        raise click.UsageError("--resume goes on with a file: --format jsonl -o FILE --resume")
+        raise click.UsageError("--resume needs a JSONL file: --format jsonl -o FILE --resume")
     if output and output.exists() and not output.is_file():
         raise OutputError(f"{output} is not a file; choose another name")
     if output and output.exists() and not resume:
-        raise OutputError(f"{output} exists; go on with it with --resume, or choose another name")
+        raise OutputError(f"{output} exists; continue it with --resume, or choose another name")
 
 
 def open_journal(stack: ExitStack, output: Path | None, form: Format) -> Journal | None:

@@ -18,11 +18,11 @@ from kb.settings import load_settings
 @click.argument("identifier", metavar="ID")
 @incidents_option
 def command(identifier: str, incidents: tuple[Path, ...]) -> None:
-    """Show the incident ID; in a pipe, its Markdown as it is in the file."""
+    """Show the incident ID; in a pipe, print the Markdown of its file unchanged."""
     library = IncidentDirectories(load_settings(incidents).incidents)
     file = library.find(identifier)
     if file is None:
-        raise CorpusError(f"there is no incident `{identifier}`{_nearest(identifier, library)}")
+        raise CorpusError(f"unknown incident `{identifier}`{_nearest(identifier, library)}")
     if not sys.stdout.isatty():
         click.echo(file.source(), nl=False)
         return
@@ -36,4 +36,4 @@ def _nearest(identifier: str, library: IncidentDirectories) -> str:
     names = difflib.get_close_matches(
         identifier, [file.path.stem for file in library.files()], n=3, cutoff=0.5
     )
-    return f"; did you mean {', '.join(names)}?" if names else "; kb list shows all"
+    return f"; did you mean {', '.join(names)}?" if names else "; run kb list to see all incidents"

@@ -17,10 +17,10 @@ from kb.settings import load_settings
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
 @incidents_option
 def command(paths: tuple[Path, ...], incidents: tuple[Path, ...]) -> None:
-    """Open the screen: paste an error, read what is known about it, talk it over.
+    """Open the terminal UI: paste an error, read what is known about it, discuss it.
 
-    PATH is a log file or a directory with the logs of one job. Without PATH, what is piped in is
-    read.
+    PATH is a log file or a directory with the logs of one job. Without PATH, kb reads piped
+    input, if any.
     """
     raise click.exceptions.Exit(open_screen(paths, incidents))
 
@@ -32,7 +32,7 @@ def open_screen(paths: tuple[Path, ...] = (), incidents: tuple[Path, ...] = ()) 
         KbError: there is no terminal, or a path cannot be read.
     """
     if not sys.stdout.isatty():
-        raise KbError("the screen needs a terminal; in a pipe use kb ask")
+        raise KbError("the terminal UI needs a terminal; in a pipe use kb ask")
     (face,) = entry_points(group="incident_kb.faces", name="tui")
     code: int = face.load()(load_settings(incidents), paths)
     return code

@@ -111,7 +111,7 @@ def _record(identifier: str, answers: Answers, found: _Found) -> Incident:
     today = datetime.now(UTC).date()
     header = Header(
         id=identifier,
-        title=answers.title or f"{MARK} what is seen, and because of what",
+        title=answers.title or f"{MARK} the symptom and its cause, in one line",
         kind=Kind.INCIDENT,
         systems=answers.systems or (NO_SYSTEM,),
         environment=Environment(
@@ -122,17 +122,17 @@ def _record(identifier: str, answers: Answers, found: _Found) -> Incident:
         signatures=found.signatures,
         references=(f"https://{MARK}where-the-facts-come-from",),
         confidence=Certainty.DOCUMENTED,
-        aliases=(f"{MARK} the symptom as somebody would type it; five or more, some in Chinese",),
+        aliases=(f"{MARK} the symptom as a user would type it; at least five, some in Chinese",),
         created=today,
         updated=today,
     )
     body = Body(
-        symptom=answers.symptom or _and_blank(found.finding, "what a person sees, in words"),
+        symptom=answers.symptom or _and_blank(found.finding, "the symptoms, in words"),
         setting=_and_blank(found.setting, "where it happens: hardware, topology, launch options"),
-        cause=answers.cause or f"{MARK} the mechanism, and how sure it is",
-        fix=(Step(answers.fix or f"{MARK} what helps, as an imperative sentence"),),
+        cause=answers.cause or f"{MARK} the mechanism, and how certain it is",
+        fix=(Step(answers.fix or f"{MARK} what to do, as an imperative sentence"),),
         verify=f"{MARK} how to see that it is fixed",
-        evidence=(found.evidence or f"{MARK} the lines as the program prints them",),
+        evidence=(found.evidence or f"{MARK} log lines exactly as the program prints them",),
     )
     return Incident(header, body)
 

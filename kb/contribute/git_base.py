@@ -36,7 +36,7 @@ def library_at(base: str, library: IncidentDirectories) -> Iterator[IncidentDire
     )
     if not top or not commit:
         raise CorpusError(
-            f"`{base}` is neither a directory nor a git revision of {last}; name one of them"
+            f"`{base}` is neither a directory nor a git revision of {last}; pass one of the two"
         )
     with TemporaryDirectory(prefix="kb-diff-") as scratch:
         yield _library(

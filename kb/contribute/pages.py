@@ -19,10 +19,10 @@ from kb.incident import Header
 FAMILIES = {
     "SHP": "the shape of the file: YAML, keys, headings, steps",
     "SIG": "signatures",
-    "EVD": "evidence: it finds its own record, and no other",
+    "EVD": "evidence: it must find its own record and no other",
     "IDS": "ids and the links between records",
     "DFT": "drafts of `kb new`",
-    "PRO": "prose: what is to be done, and what a match does not say",
+    "PRO": "prose: actionable steps, and the limits of a match",
     "DUP": "duplicates",
     "SEC": "secrets, and names of machines and people",
 }
@@ -60,8 +60,8 @@ def _page(rule: Rule) -> str:
 def _index(rules: list[Rule]) -> str:
     parts = [
         "# What `kb lint` checks",
-        "An error keeps a record out, a warning does not. These pages are written from the"
-        f" docstrings of the rules by `{_COMMAND}`.",
+        "A record with an error is not used; a warning does not exclude it. These pages are"
+        f" generated from the docstrings of the rules by `{_COMMAND}`.",
     ]
     for letters, about in FAMILIES.items():
         rows = [
@@ -69,7 +69,7 @@ def _index(rules: list[Rule]) -> str:
             for rule in rules
             if rule.code.startswith(letters)
         ]
-        head = "| code | a good record |\n| --- | --- |\n"
+        head = "| code | rule |\n| --- | --- |\n"
         parts += [f"## {letters}: {about}", head + "\n".join(rows)]
     return "\n\n".join(parts) + "\n"
 

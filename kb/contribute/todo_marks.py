@@ -38,4 +38,4 @@ def find_blanks(lines: Sequence[str]) -> Iterator[Blank]:
         if mark and (where != "Evidence" or line.startswith(MARK)):
             yield Blank(number, where, what.strip(" '\""))
         elif where == "systems" and f"[{NO_SYSTEM}]" in line:
-            yield Blank(number, where, "the software and hardware involved")
+            yield Blank(number, where, "the software and hardware involved, in lower case")

@@ -19,8 +19,7 @@ from kb.log.clean import strip_controls
 from kb.questions import next_question
 
 _NOT_UNDERSTOOD = (
-    "I did not understand that: no record has words for it, so nothing changes. Say `help` for"
-    " what I understand."
+    "I did not understand that, so nothing changes. Type `help` to see what I understand."
 )
 
 
@@ -58,8 +57,8 @@ def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Co
 def _no_answer(conversation: Conversation) -> str:
     question = conversation.question
     if question is None:
-        return "There is no open question."
-    return f"The open question can be answered with: {', '.join(question.answers)}."
+        return "No question is open."
+    return f"Possible answers to the open question: {', '.join(question.answers)}."
 
 
 def _believing(conversation: Conversation, told: tuple[Told, ...]) -> Conversation:
@@ -72,16 +71,16 @@ def _believing(conversation: Conversation, told: tuple[Told, ...]) -> Conversati
 
 def _undone(conversation: Conversation) -> Conversation:
     if not conversation.told:
-        return _with_turns(conversation, [tool_turn("There is nothing to take back.", ())])
+        return _with_turns(conversation, [tool_turn("There is nothing to undo.", ())])
     last = conversation.told[-1]
     after = _ranked_again(conversation, conversation.told[:-1])
-    text = f"Taken back: “{last.text}”. {_effect(conversation.matches, after.matches)}"
+    text = f"Undone: “{last.text}”. {_effect(conversation.matches, after.matches)}"
     return _with_turns(after, [tool_turn(text, conversation.pool)])
 
 
 def _effect(before: tuple[Match, ...], after: tuple[Match, ...]) -> str:
     if before == after:
-        return "That changes nothing in the order."
+        return "The ranking stays the same."
     return moved(before, after)
 
 

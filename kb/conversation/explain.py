@@ -20,10 +20,10 @@ _CONTRADICTS = 0.5
 """A told fact speaks against a record that fits it less than half as well as others do."""
 
 _HELP = """\
-Answer the question by its number or in words, or tell me what you know:
+Answer the question with its number or in words, or tell me more:
 - "only with 2 nodes", "we run NCCL 2.18", "it also happens with gloo", "no Xid in dmesg"
-- "I already raised the timeout": marks that step of a fix as done
-- any other line or sentence is searched together with the log
+- "I already raised the timeout": marks that step of the fix as done
+- any other sentence or log line: searched together with the log
 Ask me: "why?", "why not 2?", "show the fix again", "what should I check next?", \
 "what did I tell you?", "undo"."""
 
@@ -42,13 +42,13 @@ def answer(command: Command, conversation: Conversation, knowledge: KnowledgeBas
 
 def _unnamed(name: str) -> str:
     if not name:
-        return "There is no candidate yet; tell me more, or paste the first error in time."
-    return f"I know no record by {quote(name)}; name it by its position, its id or its title."
+        return "There is no candidate yet; tell me more, or paste the earliest error."
+    return f"No record matches {quote(name)}; use its position, its id or words of its title."
 
 
 def _told(conversation: Conversation) -> Turn:
     if not conversation.told:
-        return tool_turn("Nothing yet besides the log.", ())
+        return tool_turn("Nothing yet; I only have the log.", ())
     lines = []
     for number, told in enumerate(conversation.told, 1):
         question = f" (asked: {told.question})" if told.question else ""
@@ -63,7 +63,7 @@ def _fix(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBa
         done = " (done)" if (incident.id, number) in conversation.done else ""
         steps.append(numbered_step(number, step).replace(f"{number}. ", f"{number}.{done} ", 1))
     text = "\n".join(
-        [f"The fix of {cite(incident)}:", *steps, f"Then verify: {flowing(incident.body.verify)}"]
+        [f"Fix for {cite(incident)}:", *steps, f"Then verify: {flowing(incident.body.verify)}"]
     )
     return tool_turn(text, [incident.id])
 
@@ -77,13 +77,13 @@ def _next(incident: Incident, conversation: Conversation, _knowledge: KnowledgeB
     ]
     parts = []
     if conversation.inquiry:
-        parts.append(f"To tell the candidates apart, look: {conversation.inquiry.text}")
+        parts.append(f"To tell the candidates apart, check this: {conversation.inquiry.text}")
     if open_steps:
         number, step = open_steps[0]
-        parts.append(f"Step {number} of the fix of [{incident.id}]:\n{numbered_step(number, step)}")
+        parts.append(f"Step {number} for [{incident.id}]:\n{numbered_step(number, step)}")
     else:
         parts.append(
-            f"All steps of [{incident.id}] are done. Verify: {flowing(incident.body.verify)}"
+            f"All steps for [{incident.id}] are done. To verify: {flowing(incident.body.verify)}"
         )
     return tool_turn("\n\n".join(parts), conversation.pool)
 
@@ -92,7 +92,7 @@ def _why(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBa
     match = _match(incident, conversation)
     text = " ".join([_standing(incident, conversation), *_speaks_for(match)])
     for told in _about(incident, conversation, speaks_for=True):
-        text += f" You told me {told}, which speaks for it."
+        text += f" You said {told}, which supports it."
     if incident.header.caution:
         text += f" Caution: {incident.header.caution}"
     return tool_turn(text, [incident.id], _lines(match))
@@ -104,7 +104,7 @@ def _why_not(incident: Incident, conversation: Conversation, _knowledge: Knowled
     parts = [_standing(incident, conversation), *_speaks_for(match)]
     parts += _missing(incident, conversation)
     parts += (
-        f"You told me {told}, which speaks against it."
+        f"You said {told}, which contradicts it."
         for told in _about(incident, conversation, speaks_for=False)
     )
     parts += _would_tell(incident, conversation)
@@ -119,15 +119,15 @@ def _match(incident: Incident, conversation: Conversation) -> Match | None:
 def _standing(incident: Incident, conversation: Conversation) -> str:
     for place, match in enumerate(conversation.matches, 1):
         if match.incident.id == incident.id:
-            return f"{cite(incident)} is at position {place} with {percent(match.confidence)}."
-    return f"{cite(incident)} is not among the likely ones."
+            return f"{cite(incident)} is number {place}, at {percent(match.confidence)}."
+    return f"{cite(incident)} is not among the candidates shown."
 
 
 def _speaks_for(match: Match | None) -> list[str]:
     lines = _lines(match)
     if not lines:
-        return ["No line of the log speaks for it."]
-    return [f"For it speaks {', and '.join(quoted(line) for line in lines[:2])}."]
+        return ["No line of the log supports it."]
+    return [f"Evidence: {' and '.join(quoted(line) for line in lines[:2])}."]
 
 
 def _lines(match: Match | None) -> list[EvidenceLine]:
@@ -142,7 +142,7 @@ def _missing(incident: Incident, conversation: Conversation) -> Iterator[str]:
     if absent:
         patterns = ", ".join(quote(sign.pattern) for sign in absent[:_MOST_PATTERNS])
         total = len(incident.header.signatures)
-        yield f"Of its {total} signatures {len(absent)} are not in the log: {patterns}."
+        yield f"{len(absent)} of its {total} signatures are not in the log: {patterns}."
 
 
 def _about(incident: Incident, conversation: Conversation, *, speaks_for: bool) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _would_tell(incident: Incident, conversation: Conversation) -> Iterator[str]
         for item in owner.body.distinguish:
             if item.other == other.id:
                 question = flowing(item.question)
-                yield f"To tell it from [{first.id}]: {question} Yes speaks for [{owner.id}]."
+                yield f"To tell it apart from [{first.id}]: {question} Yes points to [{owner.id}]."
                 return
 
 

@@ -125,7 +125,7 @@ def _also(clause: str, candidates: Sequence[Incident]) -> Told | None:
         return _also_nodes(what, candidates)
     if "without" in clause.lower():
         ids = [i.id for i in candidates if systems_of(i) & named]
-        return _against(ids, NOT_SPECIAL, f"It does not need {_listed(named)}")
+        return _against(ids, NOT_SPECIAL, f"It also happens without {_listed(named)}")
     groups = [group for group in ALTERNATIVES if group & named]
     others = frozenset().union(*groups) - named
     ids = [i.id for i in candidates if i.header.systems[0] in others]
@@ -138,8 +138,8 @@ def _also_nodes(what: str, candidates: Sequence[Incident]) -> Told | None:
         return None
     kind = Topology.SINGLE_NODE if several else Topology.MULTI_NODE
     ids = [i.id for i in candidates if i.header.environment.topology is kind]
-    count = "one node" if several else "several nodes"
-    return _against(ids, NOT_SPECIAL, f"It does not need {count}")
+    other = "several nodes" if several else "one node"
+    return _against(ids, NOT_SPECIAL, f"It also happens on {other}")
 
 
 def _absent(clause: str, candidates: Sequence[Incident]) -> Told | None:
@@ -166,8 +166,8 @@ def _printed(incident: Incident) -> set[str]:
 
 
 def _against(ids: Sequence[str], factor: float, reason: str) -> Told:
-    effect = f"speaks against {_ids(ids)}" if ids else "no candidate's record needs it"
-    return Told("", says=(f"{reason}: {effect}.",), factors=dict.fromkeys(ids, factor))
+    effect = f"less likely: {_ids(ids)}" if ids else "this rules out no candidate"
+    return Told("", says=(f"{reason}; {effect}.",), factors=dict.fromkeys(ids, factor))
 
 
 def _ids(identifiers: Sequence[str]) -> str:
@@ -185,7 +185,7 @@ def _nodes(clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
         several = not several
     option = nodes(candidates).options[several]
     known = KnownEnvironment(several_nodes=several)
-    says = "It is seen on " + ("several nodes." if several else "one node.")
+    says = "It happens on " + ("several nodes." if several else "one node.")
     return weighing(option, says, asked=("nodes",), surroundings=known)
 
 
@@ -208,10 +208,10 @@ def _versions(clause: str, candidates: Sequence[Incident], _known: KnownEnvironm
     fitting = {i.id: fit for i in candidates if (fit := fits(i, told)) is not None}
     names = ", ".join(f"{system} {version}" for system, version in told.items())
     against = _ids([identifier for identifier, fit in fitting.items() if not fit])
-    effect = f"speaks against {against}" if against else "no candidate's record speaks against it"
+    effect = f"less likely: {against}" if against else "this rules out no candidate"
     return Told(
         "",
-        says=(f"Version {names}: {effect}.",),
+        says=(f"Version {names}; {effect}.",),
         factors={i: OLDER_IF_FIXED if fit else 1 - OLDER_IF_FIXED for i, fit in fitting.items()},
         otherwise=0.5,
         surroundings=KnownEnvironment(versions=told),

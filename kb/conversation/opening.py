@@ -42,16 +42,16 @@ def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
         return "The input is empty."
     if diagnosis.verdict is Verdict.HEALTHY:
         noise = f"; {quoted(lines[0])} is known noise [{_note(diagnosis)}]" if lines else ""
-        return f"No line of the log shows a failure{noise}."
+        return f"The log shows no failure{noise}."
     if not lines:
-        return "No line of the input names a failure that I know."
+        return "I recognise no failure in this input."
     others = ", ".join(place(line) for line in lines[1:])
-    speaker = "You write" if diagnosis.evidence.human_written else "The log says"
+    speaker = "You wrote" if diagnosis.evidence.human_written else "The log says"
     return f"{speaker} {quoted(lines[0])}{f'; see also {others}' if others else ''}."
 
 
 def _first_failure(first: QuotedLine) -> str:
-    rank = "A rank that is not named" if first.rank is None else f"Rank {first.rank}"
+    rank = "An unnamed rank" if first.rank is None else f"Rank {first.rank}"
     host = f" on {first.host}" if first.host else ""
     said = f": {quote(first.text)}" if first.text else ""
     where = "" if first.line is None else f" ({first.file or ''} line {first.line})"
@@ -63,18 +63,18 @@ def _likely(diagnosis: Diagnosis) -> str:
         first = diagnosis.matches[0]
         share = percent(first.confidence)
         if diagnosis.verdict is Verdict.MATCH:
-            return f"Most likely, at {share}: {cite(first.incident)}."
-        return f"Nothing is sure yet; the likeliest, at {share}: {cite(first.incident)}."
+            return f"Most likely ({share}): {cite(first.incident)}."
+        return f"Not certain yet; most likely so far ({share}): {cite(first.incident)}."
     if diagnosis.verdict is Verdict.HEALTHY:
-        return "If something is wrong all the same, tell me what you see and when."
+        return "If something is wrong anyway, tell me what you see and since when."
     if any(note.incident.kind is Kind.CASCADE for note in diagnosis.notes):
         return (
-            f"That follows from another failure [{_note(diagnosis)}]: look for the first one in"
-            " time, in an earlier line or in the log of another rank or host."
+            f"This is a follow-on error [{_note(diagnosis)}]: look for the earliest failure, in"
+            " earlier lines or in the log of another rank or host."
         )
     return (
-        "No record fits; what would help is the first error in time, over all ranks, with the"
-        " lines before it, the versions and the launch command."
+        "No record fits. Please add the earliest error across all ranks with the lines before"
+        " it, the versions and the launch command."
     )
 
 

@@ -82,10 +82,10 @@ def _reason(
     """The words of the text that the record has that gained most."""
     gainer = max(known, key=lambda i: now[i] - was.get(i, 0.0))
     if now[gainer] <= was.get(gainer, 0.0):
-        return "Searched with the log, it speaks for no record."
+        return "Together with the log, this supports no record."
     shared = sorted(_shared_words(text, known[gainer].incident), key=len, reverse=True)
     words = ", ".join(map(quote, shared[:_MOST_WORDS]))
-    return f"[{gainer}] has words of yours: {words}." if words else f"Nearest to it is [{gainer}]."
+    return f"[{gainer}] mentions {words}." if words else f"[{gainer}] is closest in meaning."
 
 
 def _shared_words(text: str, incident: Incident) -> list[str]:

@@ -62,7 +62,7 @@ def numbered_step(number: int, step: Step) -> str:
 def moved(before: Sequence[Match], after: Sequence[Match]) -> str:
     """What went up or down, and what is first now."""
     if not after:
-        return "No known incident is likely enough to be shown."
+        return "No known incident is likely enough to show."
     sentences = [*_moves(before, after), _first(before, after)]
     return " ".join(sentences)
 
@@ -84,9 +84,9 @@ def _change(identifier: str, was: dict[str, float], now: dict[str, float]) -> fl
 
 def _move(identifier: str, was: float | None, now: float | None) -> str:
     if was is None:
-        return f"[{identifier}] comes in at {percent(now or 0.0)}."
+        return f"[{identifier}] is new at {percent(now or 0.0)}."
     if now is None:
-        return f"[{identifier}] falls out, from {percent(was)}."
+        return f"[{identifier}] drops off the list (was {percent(was)})."
     way = "rises" if now > was else "falls"
     return f"[{identifier}] {way} from {percent(was)} to {percent(now)}."
 
@@ -94,5 +94,5 @@ def _move(identifier: str, was: float | None, now: float | None) -> str:
 def _first(before: Sequence[Match], after: Sequence[Match]) -> str:
     first = after[0]
     stays = bool(before) and before[0].incident.id == first.incident.id
-    word = "First stays" if stays else "First is now"
-    return f"{word} [{first.incident.id}] at {percent(first.confidence)}."
+    word = "is still first" if stays else "is now first"
+    return f"[{first.incident.id}] {word} at {percent(first.confidence)}."

@@ -65,7 +65,7 @@ def tried(clause: str, conversation: Conversation, knowledge: KnowledgeBase) -> 
     incidents = [match.incident for match in conversation.matches[:_MOST_RECORDS]]
     taken = list(_by_number(clause, incidents) or _alike(clause, incidents, knowledge))
     if not taken:
-        unknown = f"{quote(clause)} is no step of the fixes of the first candidates."
+        unknown = f"{quote(clause)} matches no step in the fixes of the top candidates."
         return Told("", says=(unknown,)) if acted else None
     cures = [one for one in taken if not _only_looks(one.step)]
     return Told(
@@ -78,10 +78,10 @@ def tried(clause: str, conversation: Conversation, knowledge: KnowledgeBase) -> 
 
 def _sentence(taken: TakenStep) -> str:
     text = flowing(taken.step.text)
-    step = f"Step {taken.number} of [{taken.incident.id}] is marked as done: {text}"
+    step = f"Marked step {taken.number} of [{taken.incident.id}] as done: {text}"
     if _only_looks(taken.step):
         return step
-    return f"{step} As the trouble is still there, this record gets less likely."
+    return f"{step} The problem persists, so this record is less likely now."
 
 
 def _only_looks(step: Step) -> bool:

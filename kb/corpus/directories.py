@@ -60,7 +60,7 @@ class IncidentDirectories:
         for directory in self.directories:
             if not directory.is_dir():
                 raise CorpusError(
-                    f"{directory} is not a directory of incidents; check --incidents,"
+                    f"{directory} is not a directory; check --incidents,"
                     " KB_INCIDENTS and the configuration"
                 )
 

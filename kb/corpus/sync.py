@@ -79,7 +79,7 @@ class IndexSync:
 
     def open_again(self, error: StoreDamaged) -> Snapshot:
         """Throw away what is damaged, build it again and open it."""
-        self._notify(f"{error}; building it again")
+        self._notify(f"{error}; rebuilding it")
         with suppress(StoreError):
             self._store.clear()
         return self._open_built()
@@ -104,12 +104,12 @@ class IndexSync:
         except StoreDamaged:
             raise
         except StoreError as error:
-            self._notify(f"{error}; using an index in memory, which takes longer at each start")
+            self._notify(f"{error}; using an index in memory, so each start takes longer")
             store = Store(None)
             _changes, problems = self._fill(store)
         if problems:
             wrong = sorted({problem.path for problem in problems})
-            self._notify(f"left out, because kb lint finds errors in them: {', '.join(wrong)}")
+            self._notify(f"skipped because of lint errors (run: kb lint): {', '.join(wrong)}")
         return store.open()
 
     def _fill(self, store: Store, rebuild: bool = False) -> tuple[Changes, list[Problem]]:

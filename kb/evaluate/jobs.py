@@ -78,9 +78,9 @@ def read_truths(directory: Path) -> list[tuple[Path, Truth]]:
         try:
             found.append((path.parent / "logs", msgspec.json.decode(path.read_bytes(), type=Truth)))
         except (OSError, msgspec.MsgspecError) as error:
-            raise EvaluationError(f"{path} does not tell the truth of a job: {error}") from error
+            raise EvaluationError(f"{path} is not a valid truth.json: {error}") from error
     if not found:
-        raise EvaluationError(f"{directory} holds no <job>/truth.json")
+        raise EvaluationError(f"{directory} contains no <job>/truth.json")
     return found
 
 

@@ -27,7 +27,7 @@ def plot(report: Report, directory: Path, kinds: Sequence[str] = KINDS) -> list[
         from matplotlib.figure import Figure
     except ImportError as error:
         raise EvaluationError(
-            "drawing needs matplotlib; run: pip install 'incident-kb[plots]'"
+            "--plot needs matplotlib; run: pip install 'incident-kb[plots]'"
         ) from error
     mpl.rcParams["svg.hashsalt"] = "incident-kb"
     reliability, coverage = Figure(_SIZE_INCHES), Figure(_SIZE_INCHES)
@@ -61,13 +61,13 @@ def _draw_reliability(figure: Figure, report: Report) -> None:
         [one.said for one in report.reliability],
         [one.right for one in report.reliability],
         marker="o",
-        label="said, right",
+        label="stated vs actual",
     )
     for one in report.reliability:
         axes.annotate(str(one.answers), (one.said, one.right), (0, 6), textcoords="offset points")
     axes.set(
-        xlabel="confidence said",
-        ylabel="share right",
+        xlabel="stated confidence",
+        ylabel="share of correct answers",
         xlim=(0, 1),
         ylim=(0, 1.08),
         title=f"calibration error {report.calibration_error:.3f}",
@@ -82,8 +82,8 @@ def _draw_coverage(figure: Figure, report: Report) -> None:
         [point.precision for point in report.coverage],
     )
     axes.set(
-        xlabel="share of answerable reports that are answered",
-        ylabel="share of answers that are right",
+        xlabel="coverage: share of answerable reports that are answered",
+        ylabel="precision: share of answers that are correct",
         xlim=(0, 1.02),
         ylim=(0, 1.02),
         title=f"separation {report.separation:.3f}",

@@ -174,7 +174,7 @@ def _missing(
                 if number == first
             },
         )
-    return DumpComparison(False, dict.fromkeys(silent, (None, "left no dump of its collectives")))
+    return DumpComparison(False, dict.fromkeys(silent, (None, "no flight-recorder dump")))
 
 
 def _described(entry: Collective) -> str:

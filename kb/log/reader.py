@@ -149,11 +149,11 @@ class Source:
                 if total > max(_ALWAYS_EXPANDED, _MOST_EXPANSION * packed.given):
                     self.notice = (
                         f"{self.name or 'standard input'} expands to more than {_MOST_EXPANSION}"
-                        f" times its size; read up to there ({total >> 20:,} MB)"
+                        f" times its size; only the first {total >> 20:,} MB were read"
                     )
                     return
         except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
-            self.notice = f"{self.name or 'standard input'} is damaged, read up to there: {error}"
+            self.notice = f"{self.name or 'standard input'} is damaged; read up to there: {error}"
 
     def _split(self, chunks: Iterable[bytes]) -> Iterator[Block]:
         line, rest = 1, b""
@@ -210,7 +210,7 @@ class Log:
         """What the user should know about the input; complete once it is read."""
         found = [source.notice for source in self.sources if source.notice]
         found += [
-            f"{source.name or 'standard input'} looks binary; only its text was read"
+            f"{source.name or 'standard input'} looks binary; only its readable text was used"
             for source in self.sources
             if source.binary
         ]
@@ -226,10 +226,10 @@ def _sources(path: Path) -> Iterator[Source]:
     if stat.S_ISDIR(mode):
         files = sorted(log_files(path))
         if not files:
-            raise LogError(path, "the directory holds no files")
+            raise LogError(path, "the directory contains no files")
         yield from (_file(file, str(file.relative_to(path)), one_of_many=True) for file in files)
     elif device in _kernel_devices():
-        raise LogError(path, "it is the kernel's, and may have no end; copy its text to a file")
+        raise LogError(path, "a kernel file may never end; copy its text to a regular file")
     elif stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
         yield _file(path, path.name)
     else:

@@ -87,8 +87,8 @@ def _refuse_unsafe(text: str) -> None:
             raise FrontMatterError(
                 "SHP103",
                 token.start_mark.line + 1,
-                "the front matter is nested too deeply for a record",
-                "close the brackets, or quote a value that begins with one",
+                "the front matter is nested too deeply",
+                "close the brackets, or quote a value that begins with a bracket",
             )
         for kind, message in _UNSAFE:
             if isinstance(token, kind):
@@ -96,7 +96,7 @@ def _refuse_unsafe(text: str) -> None:
                     "SHP103",
                     token.start_mark.line + 1,
                     message,
-                    "write the value out, or quote it when it is meant as text",
+                    "write the value out, or quote it if it is meant as text",
                 )
 
 
@@ -108,8 +108,8 @@ def _refuse_duplicates(node: yaml.Node) -> None:
                 raise FrontMatterError(
                     "SHP104",
                     key.start_mark.line + 1,
-                    f"the key `{key.value}` is given twice",
-                    "keep one of them",
+                    f"duplicate key `{key.value}`",
+                    "remove one of the two",
                 )
             seen.add(key.value)
             _refuse_duplicates(value)
@@ -137,16 +137,16 @@ def _syntax_error(error: yaml.YAMLError) -> FrontMatterError:
         "SHP102",
         mark.line + 1 if mark else 1,
         f"the front matter is not valid YAML: {getattr(error, 'problem', None) or error}",
-        "quote values that hold `: `, `#`, or start with a special character",
+        "quote values that contain `: ` or `#`, or start with a special character",
     )
 
 
 _FIELD = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$")
 _PATH_PART = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 _HELP: Mapping[str, str] = {
-    "unknown field": "see docs/record-format.md for the keys that exist",
+    "unknown field": "docs/record-format.md lists the valid keys",
     "missing required": "add the key; docs/record-format.md shows an example",
-    "Invalid enum": "write one of the values listed in docs/record-format.md",
+    "Invalid enum": "use one of the values listed in docs/record-format.md",
     "matching regex": "use the form shown in docs/record-format.md",
 }
 

@@ -70,7 +70,7 @@ def read_source(path: Path, shown: str) -> bytes:
             1,
             "SHP113",
             f"the file is larger than {MAX_BYTES:,} bytes",
-            "keep the telling lines of the evidence only",
+            "keep only the lines of evidence that matter",
         )
     return data
 
@@ -111,7 +111,7 @@ def parse(text: str, path: str = "<text>", expected_id: str | None = None) -> In
         reader.report(
             reader.line_of("id:"),
             "SHP112",
-            f"the id `{header.id}` is not the file name `{expected_id}`",
+            f"the id `{header.id}` differs from the file name `{expected_id}`",
             f"rename the file to {header.id}.md, or write `id: {expected_id}`",
         )
     if reader.problems or header is None or body is None:
@@ -145,8 +145,8 @@ class _Reader:
                 self.report(
                     number,
                     "SHP116",
-                    f"the control character U+{ord(match[0]):04X} stands in the text",
-                    "remove it; of terminal output, keep what can be read",
+                    f"the text contains the control character U+{ord(match[0]):04X}",
+                    "remove it; keep only the readable part of terminal output",
                 )
 
     def header(self) -> Header | None:
@@ -156,7 +156,7 @@ class _Reader:
                 1,
                 "SHP101",
                 "the record does not start with front matter",
-                "start the file with a line `---`, the keys, and another line `---`",
+                "start the file with a `---` line, the keys, and another `---` line",
             )
             return None
         try:
@@ -176,7 +176,7 @@ class _Reader:
                     self.line_of("signatures:", as_written(signature.pattern, self.lines)),
                     "SIG201",
                     str(error),
-                    "write a literal without `regex: true`, or correct the expression",
+                    "remove `regex: true` to match literal text, or correct the expression",
                 )
 
     def body(self) -> Body | None:
@@ -216,7 +216,7 @@ class _Reader:
                 self.report(
                     _first(node),
                     "SHP106",
-                    "text stands before the first heading",
+                    "there is text before the first heading",
                     "move it under `## Symptom`",
                 )
             else:
@@ -233,15 +233,15 @@ class _Reader:
                 _first(node),
                 "SHP106",
                 f"unknown heading `{title}`",
-                f"use these, each with `##`: {', '.join(HEADINGS)}",
+                f"valid headings (each with `##`): {', '.join(HEADINGS)}",
             )
             return [node]
         if title in found:
             self.report(
                 _first(node),
                 "SHP106",
-                f"the heading `{title}` is given twice",
-                "join the two sections",
+                f"duplicate heading `{title}`",
+                "merge the two sections",
             )
         elif [*HEADINGS].index(title) < max(([*HEADINGS].index(t) for t in found), default=0):
             self.report(
@@ -281,8 +281,8 @@ class _Reader:
             self.report(
                 _first(blocks[0]),
                 "SHP108",
-                "the section `Fix` is not one numbered list",
-                "write the steps as `1.`, `2.`, ... with everything else indented below",
+                "the section `Fix` is not a single numbered list",
+                "number the steps `1.`, `2.`, ... and indent everything else below its step",
             )
             return []
         return [step for item in blocks[1].children if (step := self._step(item))]
@@ -294,7 +294,7 @@ class _Reader:
                 _first(item),
                 "SHP109",
                 "a step of the fix does not start with a sentence",
-                "write an imperative sentence behind the number",
+                "write an imperative sentence after the number",
             )
             return None
         fence = parts[1] if len(parts) > 1 and parts[1].type == "fence" else None
@@ -304,7 +304,7 @@ class _Reader:
                 _first(item),
                 "SHP109",
                 "a step of the fix has more than one command",
-                "make a step of each",
+                "split it into one step per command",
             )
         why = self._slice(_map(rest[0])[0], _map(rest[-1])[1]) if rest else None
         return Step(
@@ -319,8 +319,8 @@ class _Reader:
             self.report(
                 _first(blocks[0]),
                 "SHP110",
-                "the section `Distinguish` is not one list",
-                "write items of the form: - `other-id`: question?",
+                "the section `Distinguish` is not a single list",
+                "write each item as: - `other-id`: question?",
             )
             return []
         found = []
@@ -344,8 +344,8 @@ class _Reader:
                 self.report(
                     _first(node),
                     "SHP111",
-                    "the section `Evidence` holds more than blocks",
-                    "put the printed lines between ```text and ```",
+                    "the section `Evidence` contains text outside of fenced blocks",
+                    "put the log lines between ```text and ```",
                 )
         return [node.content.removesuffix("\n") for node in blocks[1:] if node.type == "fence"]
 

@@ -141,7 +141,7 @@ def systems(names: Sequence[str], needed: Mapping[str, frozenset[str]]) -> Quest
     return QuestionPlan(
         topic=Topic.SYSTEMS,
         key="systems:" + ",".join(names),
-        text="Which of these runs here?",
+        text="Which of these does the job use?",
         options=tuple(
             Option(text, {i: picks[place] for i, picks in likelihoods.items()}, nothing[place])
             for place, text in enumerate(texts)
@@ -188,7 +188,7 @@ def hardware(candidates: Iterable[Incident]) -> QuestionPlan:
     return QuestionPlan(
         topic=Topic.HARDWARE,
         key="hardware",
-        text="Which accelerators are these?",
+        text="Which accelerators does the job use?",
         options=tuple(
             Option(
                 family.name,

@@ -72,7 +72,7 @@ def _encoder(settings: Settings) -> Check:
 
 def _scanner(_settings: Settings) -> Check:
     hits = Scanner(MARKER_PATTERNS).scan(b"RuntimeError: NCCL error")
-    return Check("scanner", bool(hits), "Hyperscan finds what it should")
+    return Check("scanner", bool(hits), "Hyperscan finds a test pattern")
 
 
 def _sqlite(_settings: Settings) -> Check:
@@ -83,7 +83,7 @@ def _sqlite(_settings: Settings) -> Check:
         "sqlite",
         good,
         f"{sqlite3.sqlite_version}, full-text search {'on' if good else 'missing'}",
-        "" if good else "use a Python whose sqlite3 has FTS5",
+        "" if good else "install a Python whose sqlite3 module includes FTS5",
     )
 
 
@@ -91,8 +91,8 @@ def _cache(settings: Settings) -> Check:
     directory = index_path(settings)
     existing = next(path for path in [directory, *directory.parents] if path.exists())
     good = os.access(existing, os.W_OK)
-    advice = "" if good else "each start builds the index in memory; set KB_CACHE to another place"
-    return Check("cache", good, f"{directory} can {'' if good else 'not '}be written", advice)
+    advice = "" if good else "each start rebuilds the index in memory; set KB_CACHE to another path"
+    return Check("cache", good, f"{directory} is {'' if good else 'not '}writable", advice)
 
 
 def _index(settings: Settings) -> Check:
@@ -100,10 +100,10 @@ def _index(settings: Settings) -> Check:
     try:
         with Store(directory).open() as snapshot:
             fresh = snapshot.fingerprint == IncidentDirectories(settings.incidents).fingerprint()
-            state = "up to date" if fresh else "out of date, the next kb ask updates it"
+            state = "up to date" if fresh else "out of date; the next kb ask updates it"
             snapshot.check()
             return Check("index", True, f"{len(snapshot)} incidents, {state}")
     except StoreDamaged as error:
         return Check("index", False, str(error), "run: kb index --rebuild")
     except StoreError as error:
-        return Check("index", True, str(error), "the first kb ask builds it too")
+        return Check("index", True, str(error), "the first kb ask also builds it")

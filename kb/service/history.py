@@ -101,7 +101,7 @@ class History:
             return ()
         except msgspec.DecodeError:
             aside = self._set_aside()
-            self._notify(f"the history is damaged and begins anew; the old one is {aside}")
+            self._notify(f"the history file was damaged; kept it as {aside}, started a new one")
             return ()
 
     def _set_aside(self) -> Path:
@@ -120,7 +120,7 @@ class History:
             yield
         except (OutputError, OSError, NotImplementedError) as error:
             # The last one: a file system without locks. A lock that others hold is an OSError.
-            self._notify(f"searches are not kept: {error}")
+            self._notify(f"cannot save the search history: {error}")
 
 
 def _asked(search: Search) -> tuple[str, tuple[str, ...]]:

@@ -128,7 +128,7 @@ def _piped() -> UserInput:
     try:
         keyboard = os.open("/dev/tty", os.O_RDONLY)
     except OSError as error:
-        raise LogError("/dev/tty", "there is no terminal to type at; use kb ask") from error
+        raise LogError("/dev/tty", "no terminal for keyboard input; use kb ask instead") from error
     os.dup2(keyboard, sys.stdin.fileno())
     os.close(keyboard)
     return UserInput(paths=(Path(file.name),), name="piped log", spooled=True)

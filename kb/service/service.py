@@ -164,7 +164,7 @@ class Service:
         try:
             knowledge.refresh()
         except KbError as error:
-            self._notify(f"{error}; the incidents as they were stay in use")
+            self._notify(f"{error}; kb continues with the previous incidents")
 
     def _reported(self, done: int, total: int) -> None:
         if self._closed:

@@ -24,7 +24,7 @@ SCHEMA: Literal[1] = 1
 
 
 class WireWhy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of the input that speaks for a record."""
+    """A line of the input that supports a record."""
 
     file: str | None
     line: Annotated[int, Meta(ge=1)]
@@ -46,7 +46,7 @@ class WireMatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     title: str
     confidence: Annotated[float, Meta(ge=0, le=1)]
-    caution: Annotated[str | None, Meta(description="What a match does not establish.")]
+    caution: Annotated[str | None, Meta(description="What a match does not prove.")]
     systems: list[str]
     why: Annotated[list[WireWhy], Meta(description="In the order of the input.")]
     fix: Annotated[list[WireStep], Meta(min_length=1)]
@@ -64,14 +64,14 @@ class WireNote(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WireQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What would tell most about the order, with the answers to pick. kb chat goes on from it."""
+    """The most informative question, with its possible answers. kb chat continues from it."""
 
     text: str
     answers: Annotated[list[str], Meta(min_length=2)]
 
 
 class WireLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line and who printed it; null where the logs do not tell."""
+    """A line with the rank and host that printed it; null if unknown."""
 
     rank: Annotated[int | None, Meta(description="Global.")]
     host: str | None
@@ -82,21 +82,21 @@ class WireLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WireCascade(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ranks that failed because others had, and what most of them printed."""
+    """The ranks that failed as a consequence, and their most common message."""
 
     count: int
     text: str
 
 
 class WireGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ranks with the same last words."""
+    """Ranks with the same last message."""
 
     ranks: list[int]
     text: str
 
 
 class WireJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who failed first, and what the other ranks did."""
+    """The first failure, and the state of the other ranks."""
 
     failed: Annotated[bool, Meta(description="False also for a job that is only slow.")]
     kind: (
@@ -118,21 +118,19 @@ class WireJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     culprits: Annotated[
         list[WireLine],
         Meta(
-            description="The first failures, most certain first; of a job that is only slow, its"
+            description="The first failures, most certain first; for a job that is only slow, its"
             " straggler."
         ),
     ]
     cascade: WireCascade | None
     others: Annotated[list[WireGroup], Meta(description="The ranks that are not at fault.")]
     timeline: list[WireLine]
-    earlier: Annotated[
-        list[WireLine], Meta(description="What failed in the attempts before the last.")
-    ]
+    earlier: Annotated[list[WireLine], Meta(description="What failed in earlier attempts.")]
     finding: Annotated[str | None, Meta(description="What happened, in a sentence.")]
 
 
 class WireFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the lines state exactly."""
+    """Facts read from the lines."""
 
     systems: list[str]
     versions: dict[str, str]
@@ -161,9 +159,9 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verdict: Annotated[
         Literal["match", "possible", "unknown", "healthy"],
         Meta(
-            description="match: the first match is above the bar. possible: candidates worth"
-            " reading, or only errors that follow from another failure (see notes). unknown:"
-            " nothing known fits. healthy: no sign of failure in the input."
+            description="match: the first match is above the match threshold. possible: candidates"
+            " worth reading, or only follow-on errors (see notes). unknown: no known incident"
+            " fits. healthy: no sign of failure in the input."
         ),
     ]
     matches: Annotated[list[WireMatch], Meta(description="Incidents, best first.")]

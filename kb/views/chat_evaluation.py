@@ -21,9 +21,9 @@ def render_chat(report: ChatReport) -> RenderableType:
 def _parts(report: ChatReport) -> Iterator[RenderableType]:
     yield Text(
         f"{report.groups} groups of look-alikes with {report.records} records;"
-        f" {report.conversations} conversations, of which {report.not_candidates} have the true"
-        f" record not among the candidates. {report.silent} more groups share a line that alone"
-        " brings up nothing.\n"
+        f" {report.conversations} conversations. In {report.not_candidates} of them the correct"
+        " record is not a candidate."
+        f" {report.silent} more groups share a line that finds no record.\n"
     )
     yield _rates({"chosen by expected gain": report.chosen, "in fixed order": report.fixed})
     yield Text("Never first", "bold")
@@ -34,7 +34,7 @@ def _parts(report: ChatReport) -> Iterator[RenderableType]:
 def _rates(rows: dict[str, Rates]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("questions", min_width=24)
-    for column in ("mean", "by group", "reached", "at start", "asked in all"):
+    for column in ("mean", "by group", "reached", "at start", "total asked"):
         table.add_column(column, justify="right")
     for name, rates in rows.items():
         table.add_row(

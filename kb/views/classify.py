@@ -59,7 +59,7 @@ def _parts(summary: Summary) -> Iterator[RenderableType]:
         yield heading("Incidents")
         yield _incidents(summary)
     if summary.clusters:
-        yield heading("Unknown, by what they print")
+        yield heading("Unknown, grouped by message")
         yield from map(_cluster, summary.clusters)
 
 
@@ -78,7 +78,7 @@ def _incidents(summary: Summary) -> RenderableType:
     for name, sure, perhaps in summary.incidents:
         table.add_row(str(sure), str(perhaps), Text(name, "cyan"))
     if summary.follow_on:
-        table.add_row("0", str(summary.follow_on), "(only errors that follow from another failure)")
+        table.add_row("0", str(summary.follow_on), "(only follow-on errors)")
     return table
 
 

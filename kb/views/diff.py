@@ -35,9 +35,9 @@ def _rank(rank: Rank | None) -> str:
     if rank is None:
         return "no such evidence"
     if rank.confidence is None:
-        return "noticed" if rank.position else "not noticed"
+        return "recognised" if rank.position else "not recognised"
     if rank.position == 1:
-        bar = "" if rank.is_answer else ", below the bar"
+        bar = "" if rank.is_answer else ", below the match threshold"
         return f"position 1, {rank.confidence:.0%}{bar}"
     behind = f"; `{rank.first}` is first" if rank.first else ""
     place = f"position {rank.position}, {rank.confidence:.0%}" if rank.position else "not shown"
@@ -54,4 +54,4 @@ def _summary(comparison: Comparison) -> Iterator[str]:
     worse = sum(move.is_worse for move in comparison.moves)
     moved = sum(None not in (move.before, move.after) for move in comparison.moves)
     yield f"records: {counts}"
-    yield f"evidence: {comparison.asked} blocks asked, {moved} found elsewhere, {worse} worse"
+    yield f"evidence: {comparison.asked} blocks searched, {moved} rank differently, {worse} worse"

@@ -27,9 +27,9 @@ def render_jobs(report: JobReport) -> RenderableType:
         marks = (_mark(one.failed), _mark(one.culprit), _mark(one.line))
         table.add_row(f"{one.id} ({one.kind})", *marks, one.verdict, advice)
     rates = (
-        f"told from healthy ones {report.failed:.3f}, first culprit {report.culprit:.3f}, root line"
+        f"failed or healthy {report.failed:.3f}, first culprit {report.culprit:.3f}, root line"
         f" {report.line:.3f}, all three {report.right:.3f}; {report.answered} answered,"
-        f" {report.advice_right} with the right remedy"
+        f" {report.advice_right} with the correct remedy"
     )
     return Group(table, Text(rates))
 
@@ -47,12 +47,12 @@ def _parts(report: Report) -> Iterator[RenderableType]:
         remedy = report.remedy
         yield Text(
             f"remedy at 1 {remedy.at_1:.3f}, in the top 3 {remedy.at_3:.3f} of {remedy.reports}"
-            f" reports that name one; held by {remedy.held_by_matches:.3f} of the matches\n"
+            f" reports that name one; {remedy.held_by_matches:.3f} of the matches contain it\n"
         )
     yield _reliability(report)
     yield _coverage(report)
     yield from _misses("Misses", report.misses)
-    yield from _misses("Answered, though nothing known fits", report.false_matches)
+    yield from _misses("False matches: no known incident fits", report.false_matches)
 
 
 def _rankings(title: str, groups: Mapping[str, Ranking]) -> Table:
@@ -68,7 +68,7 @@ def _rankings(title: str, groups: Mapping[str, Ranking]) -> Table:
 
 
 def _negatives(report: Report) -> Table:
-    table = _table("reports that nothing known fits", "reports", "false matches", "rate")
+    table = _table("unanswerable reports", "reports", "false matches", "rate")
     for name, rates in {"all": report.negatives, **report.negatives_by_kind}.items():
         table.add_row(name, str(rates.reports), str(rates.false_matches), f"{rates.rate:.3f}")
     return table
@@ -76,7 +76,7 @@ def _negatives(report: Report) -> Table:
 
 def _reliability(report: Report) -> Table:
     title = f"calibration error {report.calibration_error:.3f}; confidence of first matches"
-    table = _table(title, "answers", "said", "right")
+    table = _table(title, "answers", "stated", "correct")
     for one in report.reliability:
         table.add_row(
             f"{one.low:.1f} to {one.high:.1f}",
@@ -89,7 +89,7 @@ def _reliability(report: Report) -> Table:
 
 def _coverage(report: Report) -> Table:
     """The curve at the bars that a reader thinks in."""
-    title = f"answering from a confidence on; separation {report.separation:.3f}"
+    title = f"minimum confidence; separation {report.separation:.3f}"
     table = _table(title, "coverage", "precision")
     for bar in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
         point = next((one for one in report.coverage if one.confidence >= bar), None)
@@ -113,7 +113,7 @@ def _misses(title: str, misses: tuple[Miss, ...]) -> Iterator[Text]:
     yield Text(f"{title} ({len(misses)})", "bold")
     for miss in misses:
         place = f"at {miss.position}" if miss.position else "not shown"
-        wanted = f"{' or '.join(miss.relevant)} {place}" if miss.relevant else "nothing wanted"
+        wanted = f"{' or '.join(miss.relevant)} {place}" if miss.relevant else "no answer expected"
         won = f"{miss.winner} {miss.confidence:.2f}" if miss.winner else "no incident"
         yield Text(f"{miss.id} ({miss.kind}, {miss.lang}): {wanted}; {miss.verdict}: {won}")
         for line in miss.why:

@@ -69,7 +69,7 @@ def _answer(diagnosis: Diagnosis) -> Iterator[str]:
             for note in diagnosis.notes
         )
     if diagnosis.question:
-        yield f"To be surer: {diagnosis.question.text}"
+        yield f"To narrow it down: {diagnosis.question.text}"
 
 
 def _named(match: Match) -> str:

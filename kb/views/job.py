@@ -30,7 +30,7 @@ def render_job(job: Job) -> Iterator[RenderableType]:
     if job.finding:
         yield indented(Text(_sentence(job.finding), "italic"))
     if job.others:
-        yield heading("The others")
+        yield heading("Other ranks")
         yield from _others(job)
     if job.earlier:
         yield heading("Earlier attempts failed with")
@@ -43,7 +43,7 @@ def render_job(job: Job) -> Iterator[RenderableType]:
 def who(line: QuotedLine) -> str:
     """Rank and host as far as they are known: `rank 3 on node-0`."""
     rank = "" if line.rank is None else f"rank {line.rank}"
-    return " on ".join(part for part in (rank, line.host) if part) or "a rank that is not named"
+    return " on ".join(part for part in (rank, line.host) if part) or "an unnamed rank"
 
 
 def place(line: QuotedLine) -> str:
@@ -74,7 +74,7 @@ def _culprits(culprits: Sequence[QuotedLine]) -> Iterator[RenderableType]:
             yield Padding(Text(text, overflow="fold"), (0, 0, 0, 4))
     rest = len(culprits) - _MAX_CULPRITS_SHOWN
     if rest > 0:
-        yield indented(Text(f"and {rest} more in the same way", "dim"))
+        yield indented(Text(f"and {rest} more failed the same way", "dim"))
 
 
 def _others(job: Job) -> Iterator[RenderableType]:

@@ -45,12 +45,12 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     else:
         yield Text.assemble((f"{word}  ", style), _nothing(diagnosis))
     if diagnosis.nearest:
-        yield heading("The nearest, and why not")
+        yield heading("Closest records, and why they were rejected")
         yield from map(_near, diagnosis.nearest)
     if question := diagnosis.question:
-        yield heading("To be surer")
+        yield heading("To narrow it down")
         yield indented(prose(question.text))
-        yield indented(Text(f"({', '.join(question.answers)}; kb chat goes on from here)", "dim"))
+        yield indented(Text(f"({', '.join(question.answers)}; continue with kb chat)", "dim"))
     if len(diagnosis.matches) > 1:
         yield heading("Also possible")
         yield _others(diagnosis.matches[1:])
@@ -64,14 +64,14 @@ def _nothing(diagnosis: Diagnosis) -> str:
         return f"No sign of a failure in this log.{slow}"
     if diagnosis.verdict is Verdict.POSSIBLE:
         return (
-            "Only errors that follow from another failure. Look for the first one: an earlier"
-            " line, or the log of another rank or host."
+            "Only follow-on errors. Look for the original failure: in an earlier line, or in the"
+            " log of another rank or host."
         )
     if not diagnosis.evidence.total_lines:
         return "The input is empty."
     return (
-        "Nothing known matches. What would help: the first error in time, over all ranks,"
-        " with the lines before it; versions and launch command."
+        "No known incident matches. To help kb, add the earliest error across all ranks with"
+        " the lines before it, the versions and the launch command."
     )
 
 
@@ -130,8 +130,8 @@ def _others(matches: tuple[Match, ...]) -> RenderableType:
 
 def _notes(notes: tuple[Note, ...]) -> Iterator[RenderableType]:
     for kind, title in (
-        (Kind.CASCADE, "Follows from another failure"),
-        (Kind.HARMLESS, "Harmless"),
+        (Kind.CASCADE, "Follow-on errors"),
+        (Kind.HARMLESS, "Harmless messages"),
     ):
         chosen = [note for note in notes if note.incident.kind is kind]
         if chosen:

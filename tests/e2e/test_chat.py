@@ -22,8 +22,8 @@ def test_a_piped_conversation_has_a_turn_a_line(shipped_kb: Run) -> None:
     assert "\n? " in opening
     assert "1) " in opening
     assert "line 1" in why
-    assert "speaks against" in absent
-    assert "Taken back" in undone
+    assert "less likely" in absent
+    assert "Undone" in undone
     assert "never read" not in text
     assert "\x1b" not in text
 
@@ -49,7 +49,7 @@ def test_a_log_file_and_chinese_words(shipped_kb: Run) -> None:
     text = run.stdout.decode()
     assert run.returncode == 0
     assert "nccl-shm.log line 17" in " ".join(text.split())
-    assert "Step 1 of the fix" in text
+    assert "Step 1 for [" in text
 
 
 def test_a_command_is_never_broken(shipped_kb: Run) -> None:

@@ -282,7 +282,7 @@ def test_ctrl_c_keeps_what_is_done(endless: tuple[Any, Path], kb: Run, logs: Pat
     os.killpg(process.pid, signal.SIGINT)
     _output, said = process.communicate()
     assert process.returncode == 130
-    assert said.decode().strip() == f"stopped; 6 results are kept; go on with: --resume -o {output}"
+    assert said.decode().strip() == f"stopped; kept 6 results; continue with: --resume -o {output}"
     assert output.read_bytes() == kb("classify", logs, "--format", "jsonl").stdout
 
 
@@ -306,5 +306,5 @@ def test_a_unit_whose_reader_dies_is_unreadable(endless: tuple[Any, Path], tmp_p
             process.wait(0.2)
     _output, said = process.communicate()
     assert process.returncode == 0
-    assert f"cannot read {tmp_path / 'pipe'}: the process that read it died" in said.decode()
+    assert f"cannot read {tmp_path / 'pipe'}: its worker process died" in said.decode()
     assert output.read_bytes().count(b"\n") == 6

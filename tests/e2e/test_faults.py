@@ -215,7 +215,7 @@ def test_a_record_that_changed_in_the_database_is_not_shown(small: Small) -> Non
     run = small.kb("ask", "--json")
     assert right(run)
     assert b"rm -r" not in run.stdout
-    assert b"building it again" in run.stderr
+    assert b"rebuilding it" in run.stderr
 
 
 @pytest.mark.parametrize(("start", "damage"), [(0.0, bytes(99)), (0.5, b"\xff")])
@@ -223,7 +223,7 @@ def test_damaged_vectors_are_built_again(small: Small, start: float, damage: byt
     overwrite(small.vectors, start, damage)
     first, second = small.kb("ask", "--json"), small.kb("ask", "--json")
     assert right(first)
-    assert b"is damaged; building it again" in first.stderr
+    assert b"is damaged; rebuilding it" in first.stderr
     assert right(second)
     assert second.stderr == b""
 

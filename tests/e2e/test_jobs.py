@@ -25,7 +25,7 @@ def test_the_first_failure_comes_before_the_incidents(shipped_kb: Run) -> None:
     text = run.stdout.decode()
     assert run.returncode == 0
     assert text.startswith("First to fail\n  rank 2 on ads-train-0")
-    parts = ("The others\n", "Timeline\n", "MATCH  ", "Fix\n")
+    parts = ("Other ranks\n", "Timeline\n", "MATCH  ", "Fix\n")
     assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
     assert max(map(len, text[: text.index("MATCH  ")].splitlines())) <= 80
 

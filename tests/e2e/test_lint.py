@@ -95,7 +95,7 @@ def test_distinction_without_its_counterpart_is_reported(kb: Run, copy: Path) ->
     assert b"IDS404" not in kb("lint", copy).stdout  # the other one is shipped, so not theirs
     shutil.copy(next(Path("incidents").glob("*/xid79-gpu-fallen-off-bus.md")), copy.parent)
     report = kb("lint", copy.parent).stdout.decode()
-    assert "error[IDS404]: `xid79-gpu-fallen-off-bus` does not say how it is told" in report
+    assert "error[IDS404]: `xid79-gpu-fallen-off-bus` does not name" in report
 
 
 def test_thief_is_named(kb: Run, copy: Path) -> None:
@@ -103,7 +103,7 @@ def test_thief_is_named(kb: Run, copy: Path) -> None:
     evidence = theirs.split("## Evidence\n\n")[1].split("```\n")[0] + "```\n\n"
     copy.write_text(copy.read_text().replace("## Evidence\n\n", f"## Evidence\n\n{evidence}", 1))
     report = kb("lint", copy).stdout.decode()
-    assert "error[EVD301]: this evidence finds `xid79-gpu-fallen-off-bus` first" in report
+    assert "error[EVD301]: this evidence ranks `xid79-gpu-fallen-off-bus` first" in report
 
 
 def test_two_files_with_one_id_are_reported(kb: Run, tmp_path: Path) -> None:
@@ -179,9 +179,9 @@ def test_near_duplicate_shows_both_titles_and_why(kb: Run, copy: Path) -> None:
     other.write_text(without_distinctions(text))
     copy.unlink()
     report = kb("lint", other).stdout.decode()
-    assert f"error[DUP701]: this record is nearly that of `{FOUNDING}`" in report
+    assert f"error[DUP701]: this record nearly duplicates `{FOUNDING}`" in report
     assert report.count("gpt-fast speculative decoding with tensor parallelism freezes") >= 2
-    assert "mean the same" in report or "lines of the evidence are the same" in report
+    assert "have the same meaning" in report or "evidence lines are the same" in report
 
 
 def test_thief_among_the_checked_files_is_reported(kb: Run, copy: Path) -> None:
@@ -229,7 +229,7 @@ def test_fix_mends_form_doubles_secrets_and_names_and_keeps_every_word(kb: Run, 
     copy.write_text(bad.replace("```text\n", f"```text\n{secret}\n", 1))
     run = kb("lint", "--fix", copy)
     said = run.stderr.decode()
-    for change in ("canonical form", "given twice", "secrets", "neutral"):
+    for change in ("canonical form", "duplicate entries", "secrets", "neutral"):
         assert change in said
     mended = copy.read_text()
     assert mended.count("same words") == 1

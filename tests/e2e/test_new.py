@@ -83,7 +83,7 @@ def test_what_is_left_is_named_with_its_line(kb: Run, tmp_path: Path) -> None:
     assert all("TODO:" in lines[int(line) - 1] for line, _where in named)
     report = kb("lint", tmp_path / "prefetch-stops.md").stdout.decode()
     for line, where in named:
-        assert f"error[DFT501]: `{where}` is not written yet" in report
+        assert f"error[DFT501]: `{where}` still has a TODO" in report
         assert f"prefetch-stops.md:{line}\n" in report
 
 

@@ -121,7 +121,7 @@ def test_a_night_on_call(terminal: Open, tmp_path: Path, size: tuple[int, int]) 
     copied = tmp_path / "cache" / "last-copy.txt"
     screen.wait(copied.exists, "the copy")
     assert copied.read_text().startswith("docker run --gpus all --shm-size")
-    screen.until("Command of step 2")
+    screen.until("Step 2: command")
     screen.wait(lambda: screen.tmux("show-buffer") == copied.read_text(), "the buffer of tmux")
     screen.press("x")
     screen.until("Write the hand-off note")
@@ -131,7 +131,8 @@ def test_a_night_on_call(terminal: Open, tmp_path: Path, size: tuple[int, int]) 
     assert "[x] Look at the size of the mount" in note.read_text()
 
     screen.paste(WATCHDOG.read_text())
-    asked = re.search(r"here\?.*?1 (\S+)", screen.until("Which of these runs here?"), re.DOTALL)
+    shown = screen.until("Which of these does the job use?")
+    asked = re.search(r"job use\?.*?1 (\S+)", shown, re.DOTALL)
     assert asked
     screen.press("1", "t")
     screen.until(f"› {asked[1]}")
@@ -202,9 +203,9 @@ def test_a_wrong_path_is_told_before_the_screen_opens(terminal: Open) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('theme = "pink"', "the configuration names the theme pink"),
-        ('keys = {fly = "f"}', "the configuration binds keys to fly, which is no action"),
-        ("history = 7", "is wrong"),
+        ('theme = "pink"', "unknown theme 'pink' in the configuration"),
+        ('keys = {fly = "f"}', "the configuration binds keys to the unknown action 'fly'"),
+        ("history = 7", "invalid configuration"),
     ],
 )
 def test_a_wrong_setting_is_told_before_the_screen_opens(

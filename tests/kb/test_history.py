@@ -121,7 +121,7 @@ def test_directory_that_cannot_be_written_is_told_not_raised(
     monkeypatch.setenv("KB_STATE", str(tmp_path / "file" / "state"))
     history = History(Settings(), told.append)
     history.add(search("a"))
-    assert "not kept" in told[0]
+    assert "cannot save" in told[0]
     history.clear()
 
 

@@ -54,7 +54,7 @@ def test_truncated_gzip_gives_what_is_there_and_says_so() -> None:
 def test_binary_input_is_named() -> None:
     log = Log.from_bytes(bytes(range(32)) * 400, "core")
     list(log.blocks())
-    assert log.notices == ["core looks binary; only its text was read"]
+    assert log.notices == ["core looks binary; only its readable text was used"]
 
 
 def test_line_numbers_run_on_over_blocks(tmp_path: Path) -> None:

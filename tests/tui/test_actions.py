@@ -108,5 +108,5 @@ async def test_keys_can_be_changed(start: Start) -> None:
 
 
 def test_keys_of_an_unknown_action_are_refused() -> None:
-    with pytest.raises(SettingsError, match="fly, which is no action"):
+    with pytest.raises(SettingsError, match="unknown action 'fly'"):
         keymap({"fly": "f"})

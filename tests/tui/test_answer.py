@@ -159,7 +159,7 @@ async def test_the_note_is_copied(start: Start, last_copy: Path) -> None:
 async def test_a_question_is_answered_by_its_number(start: Start) -> None:
     async with start() as pilot:
         await paste(pilot, WATCHDOG)
-        assert "Which of these runs here?" in shown(pilot)
+        assert "Which of these does the job use?" in shown(pilot)
         assert "1 accelerate   2 transformers" in shown(pilot)
         first = pilot.app.query_one(MatchList).selected
         assert first == "watchdog-uneven-batches"
@@ -169,9 +169,9 @@ async def test_a_question_is_answered_by_its_number(start: Start) -> None:
         )
         await until_shown(pilot, "› transformers")
         await press(pilot, "u")
-        await until_shown(pilot, "Taken back: “transformers”.")
+        await until_shown(pilot, "Undone: “transformers”.")
         assert pilot.app.query_one(MatchList).selected == "watchdog-uneven-batches"
-        await until_shown(pilot, "Which of these runs here?")
+        await until_shown(pilot, "Which of these does the job use?")
 
 
 async def test_a_number_without_an_answer_does_nothing(start: Start) -> None:

@@ -64,7 +64,7 @@ async def test_a_directory_is_classified_sorted_and_one_log_opened(
         verdicts = column(pilot, "verdict")
         assert verdicts == sorted(verdicts)
         await press(pilot, "s", "s")
-        assert "sorted by sure" in shown(pilot)
+        assert "sorted by confidence" in shown(pilot)
         assert column(pilot, "log")[0] == "c.log"
         await press(pilot, "enter")
         await answered(pilot)
@@ -76,7 +76,7 @@ async def test_a_directory_without_logs_says_so(start_shipped: Start, tmp_path: 
     (tmp_path / "empty").mkdir()
     async with start_shipped() as pilot:
         await classified(pilot, tmp_path / "empty")
-        await until_shown(pilot, f"There is no log below {tmp_path / 'empty'}")
+        await until_shown(pilot, f"No logs found below {tmp_path / 'empty'}")
         await press(pilot, "enter", "s", "escape")
         assert pilot.app.screen is app_of(pilot).main
 

@@ -113,7 +113,7 @@ async def test_the_file_has_it_and_is_named(home: Path) -> None:
     said = await copied(COMMAND)
     file = home / "cache" / "last-copy.txt"
     assert "sent to the terminal's clipboard" in said.lower()
-    assert said.endswith("it is in ~/cache/last-copy.txt")
+    assert said.endswith("saved to ~/cache/last-copy.txt")
     assert file.read_text() == COMMAND
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     await copied("next")
@@ -130,7 +130,7 @@ async def test_the_app_itself_can_paste_it(home: Path) -> None:
 async def test_what_is_too_long_for_a_terminal_is_in_the_file(home: Path) -> None:
     text = "x" * MOST_BASE64
     said = await copied(text)
-    assert said == "Too long for the terminal's clipboard; it is in ~/cache/last-copy.txt"
+    assert said == "Too long for the terminal's clipboard; saved to ~/cache/last-copy.txt"
     assert (home / "cache" / "last-copy.txt").read_text() == text
 
 
@@ -163,7 +163,7 @@ async def test_a_file_that_cannot_be_written_is_said(
     (home / "file").touch()
     monkeypatch.setenv("KB_CACHE", str(home / "file" / "cache"))
     said = await copied(COMMAND)
-    assert said.endswith("not kept in ~/file/cache/last-copy.txt: Not a directory")
+    assert said.endswith("cannot save it to ~/file/cache/last-copy.txt: Not a directory")
 
 
 @pytest.mark.skipif(not shutil.which("tmux"), reason="needs tmux")
@@ -177,5 +177,5 @@ async def test_the_buffer_of_a_real_tmux(home: Path, monkeypatch: pytest.MonkeyP
         shown = subprocess.run([*tmux, "show-buffer"], check=True, capture_output=True)
     finally:
         subprocess.run([*tmux, "kill-server"], check=True)
-    assert said.startswith("Copied to the buffer of tmux; sent to the terminal's clipboard")
+    assert said.startswith("Copied to the tmux buffer; sent to the terminal's clipboard")
     assert shown.stdout.decode() == COMMAND

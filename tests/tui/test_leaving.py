@@ -25,7 +25,7 @@ from tui.screens.draft import DraftScreen
 from tui.widgets.match_list import MatchList
 from tui.widgets.paste_box import PasteBox
 
-ASKED = "Leave, and lose what is typed?"
+ASKED = "Quit and discard the text you typed?"
 
 
 async def left(pilot: Pilot[int]) -> bool:

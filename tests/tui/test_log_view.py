@@ -271,5 +271,5 @@ async def test_of_a_whole_log_a_selection_takes_so_many_lines_and_says_so() -> N
         assert selected.splitlines()[:2] == ["line 1", "line 2"]
         assert selected.splitlines()[-2:] == [
             "line 10000",
-            "[... 2,345 more lines are not copied]",
+            "[... 2,345 more lines not copied]",
         ]

@@ -55,7 +55,7 @@ async def test_a_row_without_a_line_says_so(start: Start) -> None:
         await press(pilot, "r")
         await until(pilot, lambda: isinstance(pilot.app.screen, RanksScreen))
         await press(pilot, "down", "enter")
-        assert "The log has no line of it." in told(pilot)
+        assert "There is no log line for this row." in told(pilot)
         await press(pilot, "tab", "enter")
         await until(pilot, lambda: pilot.app.screen is app_of(pilot).main)
 
@@ -73,7 +73,7 @@ async def test_missing_ranks_are_named(start: Start) -> None:
     async with start(user_input=job("bidx-sort")) as pilot:
         await answered(pilot)
         await press(pilot, "r")
-        await until(pilot, lambda: "no line of theirs in the logs" in shown(pilot))
+        await until(pilot, lambda: "printed no line in the logs" in shown(pilot))
         assert re.search(r"silent +rank 0 ", shown(pilot))
 
 
@@ -93,5 +93,5 @@ async def test_a_log_of_one_process_has_no_ranks(start: Start) -> None:
     async with start() as pilot:
         await paste(pilot, HEALTHY)
         await press(pilot, "r")
-        assert "This log is not from several ranks." in told(pilot)
+        assert "This log does not show several ranks." in told(pilot)
         assert pilot.app.screen is app_of(pilot).main

@@ -92,11 +92,11 @@ async def test_a_search_is_repeated_after_a_restart(start: Start, tmp_path: Path
     (tmp_path / "train.log").write_text(UNKNOWN)
     async with start() as pilot:
         await press(pilot, "escape", "h")
-        await until_shown(pilot, "No search is remembered yet.")
+        await until_shown(pilot, "No searches yet.")
         await press(pilot, "escape")
         await paste(pilot, SHM)
         await press(pilot, "o", *"train.log", "enter")
-        await until_shown(pilot, "Nothing known matches")
+        await until_shown(pilot, "No known incident matches")
     async with start() as pilot:
         await press(pilot, "escape", "h")
         await until(pilot, lambda: isinstance(pilot.app.screen, HistoryScreen))
@@ -109,14 +109,14 @@ async def test_a_search_is_repeated_after_a_restart(start: Start, tmp_path: Path
         await until(pilot, lambda: isinstance(pilot.app.screen, HistoryScreen))
         assert shown(pilot).count("shm-too-small") == 1
         await press(pilot, "down", "enter")
-        await until_shown(pilot, "Nothing known matches")
+        await until_shown(pilot, "No known incident matches")
 
 
 async def test_history_can_be_turned_off(start: Start, tmp_path: Path) -> None:
     async with start(history=False) as pilot:
         await paste(pilot, SHM)
         await press(pilot, "h")
-        await until_shown(pilot, "Searches are not remembered")
+        await until_shown(pilot, "Searches are not saved")
     assert not list(tmp_path.glob("state/**/*.json"))
 
 

@@ -32,7 +32,7 @@ from tui.widgets.paste_box import PasteBox
     ("key", "answer"),
     [
         ("1", "nccl-shm-too-small-container"),
-        ("2", "Which of these runs here?"),
+        ("2", "Which of these does the job use?"),
         ("3", "gpt-fast-intra-node-comm-hang"),
     ],
 )
@@ -157,7 +157,7 @@ async def test_a_log_is_opened_by_its_path(start: Start, tmp_path: Path) -> None
         await press(pilot, "escape", "o")
         assert isinstance(pilot.app.screen, PickScreen)
         await press(pilot, *"nowhere", "enter")
-        assert "There is no such file or directory." in shown(pilot)
+        assert "No such file or directory." in shown(pilot)
         await press(pilot, *["backspace"] * 7, *"train.log", "enter")
         await answered(pilot)
         assert "shm-too-small" in shown(pilot)
@@ -188,10 +188,7 @@ async def test_a_log_that_cannot_be_read_is_told_and_the_answer_stays(
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        (
-            UNKNOWN,
-            ["○ Unknown", "Nothing known matches", "What would help", "The nearest, and why not"],
-        ),
+        (UNKNOWN, ["○ Unknown", "No known incident matches", "To help kb, add", "Closest records"]),
         (HEALTHY, ["✓ Healthy", "No sign of a failure"]),
         (FOLLOW_ON, ["◐ Possible", "Only follow-on errors", "peer-gone (follow-on error, line 1)"]),
     ],
@@ -203,7 +200,7 @@ async def test_states_are_told(start: Start, text: str, sentences: list[str]) ->
         for sentence in sentences:
             assert sentence in shown(pilot)
         await press(pilot, "e")
-        assert "No line of the log speaks for this." in told(pilot)
+        assert "No line of the log supports this incident." in told(pilot)
         await press(pilot, "space", "c", "s")
 
 

@@ -32,7 +32,7 @@ from tui.widgets.hints import Hints
 Item = TypeVar("Item")
 
 _EVERY_S = 0.25
-_COLUMNS = ("log", "verdict", "incident", "sure", "line")
+_COLUMNS = ("log", "verdict", "incident", "confidence", "line")
 
 
 class BatchScreen(Screen[Path | None]):
@@ -101,7 +101,7 @@ class BatchScreen(Screen[Path | None]):
         self.query_one(ProgressBar).update(total=event.total, progress=table.row_count)
         counts = ", ".join(f"{count} {name}" for name, count in self._verdicts.most_common())
         said = f"{table.row_count} of {event.total} logs: {counts}"
-        headline = Content(said if event.total else f"There is no log below {self._directory}")
+        headline = Content(said if event.total else f"No logs found below {self._directory}")
         self.query_one(".headline", Static).update(headline)
 
     def on_batch_screen_failed(self, event: Failed) -> None:
@@ -113,7 +113,7 @@ class BatchScreen(Screen[Path | None]):
         self._sorted_by = (self._sorted_by + 1) % len(_COLUMNS)
         column = _COLUMNS[self._sorted_by]
         table = self.query_one(DataTable)
-        table.sort(column, key=lambda cell: cell.plain, reverse=column == "sure")
+        table.sort(column, key=lambda cell: cell.plain, reverse=column == "confidence")
         self.query_one(".pane").border_subtitle = f"sorted by {column}"
 
     def on_data_table_row_selected(self) -> None:

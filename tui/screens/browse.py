@@ -35,10 +35,10 @@ class BrowseScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         systems = Counter(name for one in self._incidents.values() for name in one.header.systems)
         with Horizontal(id="filters"):
-            yield Input(placeholder="words, all of which a record has", id="words")
-            yield Select(_options(systems), prompt="every system", id="system", compact=True)
+            yield Input(placeholder="search words (all must match)", id="words")
+            yield Select(_options(systems), prompt="all systems", id="system", compact=True)
             kinds = [(kind.value, kind.value) for kind in Kind]
-            yield Select(kinds, prompt="every kind", id="kind", compact=True)
+            yield Select(kinds, prompt="all kinds", id="kind", compact=True)
         with Horizontal(id="records"):
             yield OptionList(id="list", classes="pane")
             yield Detail(id="record", classes="pane")

@@ -53,7 +53,7 @@ class CaseActions(Screen[None]):
 
     def _step_evidence(self, by: int) -> None:
         if self.query_one(LogPane).step(by) is None:
-            self.app.tell("No line of the log speaks for this.")
+            self.app.tell("No line of the log supports this incident.")
         else:
             self._bring_log()
 
@@ -93,7 +93,7 @@ class CaseActions(Screen[None]):
         if command is None:
             self.app.tell(f"Step {detail.step + 1} has no command.")
         else:
-            self.app.tell(await copy(command, self.app), title=f"Command of step {detail.step + 1}")
+            self.app.tell(await copy(command, self.app), title=f"Step {detail.step + 1}: command")
 
     async def action_copy_note(self) -> None:
         """Copy the hand-off note."""
@@ -141,7 +141,7 @@ class CaseActions(Screen[None]):
 
         job = self.case.diagnosis.job if self.case else None
         if job is None:
-            self.app.tell("This log is not from several ranks.")
+            self.app.tell("This log does not show several ranks.")
             return
         picked = await self.app.push_screen_wait(RanksScreen(job))
         if picked:
@@ -165,7 +165,7 @@ class CaseActions(Screen[None]):
             written = await self.app.push_screen_wait(DraftScreen(record, directory))
             if written:
                 self.app.service.refresh()
-                self.app.tell(f"Written: {written}. Complete it, then: kb lint {written}")
+                self.app.tell(f"Written: {written}. Fill in the TODOs, then run: kb lint {written}")
 
     @work(group="browse", exclusive=True)
     async def action_browse(self) -> None:

@@ -36,7 +36,7 @@ class DraftScreen(Screen[Path | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="pane") as pane:
             pane.border_title = "Draft of an incident"
-            pane.border_subtitle = "what only you can know is marked TODO"
+            pane.border_subtitle = "fill in the parts marked TODO"
             yield TextArea(self._draft, language=None, id="draft", show_line_numbers=True)
         yield Input(str(self._path), id="path")
         yield Static(id="wrong")

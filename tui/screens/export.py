@@ -29,8 +29,8 @@ class ExportScreen(Sheet[Path | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Write the hand-off note"
-            dialog.border_subtitle = "enter writes, esc back"
-            yield Static("A name ending in .json gives JSON, any other Markdown.")
+            dialog.border_subtitle = "enter: write, esc: back"
+            yield Static("A name ending in .json writes JSON; any other name writes Markdown.")
             yield Input(str(Path.cwd() / self._suggested), id="path")
             yield Static(id="wrong")
 

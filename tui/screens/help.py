@@ -21,7 +21,7 @@ class HelpScreen(Sheet[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="sheet") as sheet:
             sheet.border_title = "Keys"
-            sheet.border_subtitle = "esc back"
+            sheet.border_subtitle = "esc: back"
             yield Static(Content("\n").join(_lines()))
 
 

@@ -18,9 +18,9 @@ from kb.service.input import UserInput
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
 
-_EMPTY = "No search is remembered yet."
+_EMPTY = "No searches yet."
 _LONGEST_TITLE = 90
-_OFF = "Searches are not remembered: the configuration says history = false."
+_OFF = "Searches are not saved, because the configuration sets history = false."
 
 
 class HistoryScreen(Screen[UserInput | None]):

@@ -47,7 +47,7 @@ class PickScreen(Sheet[Path | None]):
         here = Path.cwd()
         with Vertical(classes="sheet") as sheet:
             sheet.border_title = self._title
-            sheet.border_subtitle = "enter opens, tab to the tree, esc back"
+            sheet.border_subtitle = "enter: open, tab: file tree, esc: back"
             yield Input(f"{here}/", id="path", suggester=_Paths(case_sensitive=True))
             yield Static(id="wrong")
             yield _Visible(here)
@@ -58,7 +58,7 @@ class PickScreen(Sheet[Path | None]):
         if path.exists():
             self.dismiss(path)
         else:
-            self.query_one("#wrong", Static).update("There is no such file or directory.")
+            self.query_one("#wrong", Static).update("No such file or directory.")
 
     @on(DirectoryTree.FileSelected)
     def _file(self, event: DirectoryTree.FileSelected) -> None:

@@ -77,7 +77,7 @@ class RanksScreen(Screen[Line | None]):
             if line:
                 self.dismiss(line)
             else:
-                self.app.notify("The log has no line of it.")
+                self.app.notify("There is no log line for this row.")
 
 
 def _fill(table: DataTable[Text], columns: Sequence[str], rows: Sequence[_Row]) -> None:
@@ -99,11 +99,11 @@ def _rows(job: Job) -> Iterator[_Row]:
         yield _row(first, line)
     missing = _missing(job)
     if missing:
-        yield _Row("silent", _ranks(missing), "no line of theirs in the logs")
+        yield _Row("silent", _ranks(missing), "printed no line in the logs")
     for group in job.others:
         yield _Row("then", _ranks(group.ranks), group.text)
     for line in job.earlier:
-        yield _row("attempt before", line)
+        yield _row("earlier attempt", line)
 
 
 def _missing(job: Job) -> list[int]:

@@ -121,7 +121,7 @@ def _parts(match: Match, done: Collection[int]) -> Iterator[Widget]:
         classes="summary",
     )
     yield from _title(incident)
-    yield Static(heading("Why", "e goes through them in the log"), classes="heading")
+    yield Static(heading("Why", "e: show in the log"), classes="heading")
     yield from _why(match.why)
     yield from _body(incident, done)
 

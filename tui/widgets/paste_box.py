@@ -37,7 +37,7 @@ class PasteBox(TextArea):
     def __init__(self) -> None:
         super().__init__(show_line_numbers=False, soft_wrap=True, id="box", tab_behavior="focus")
         self.match_cursor_bracket = False
-        self.border_title = "Paste an error or a log, or ask"
+        self.border_title = "Paste an error or a log, or type a question"
         self.touring = False
         """Whether the keys of the tour are at hand."""
         self._asked = ""

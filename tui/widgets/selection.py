@@ -29,7 +29,7 @@ def selected_text(lines: Lines, selection: Selection) -> str:
     if start and texts:
         texts[0] = texts[0][start.x :]
     if kept < last:
-        texts.append(f"[... {last - kept:,} more lines are not copied]")
+        texts.append(f"[... {last - kept:,} more lines not copied]")
     return "\n".join(texts)
 
 

@@ -71,7 +71,7 @@ def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
         if path.is_dir():
             found = [IncidentFile(file, decode_path(str(file))) for file in markdown_files(path)]
             if not found:
-                raise CorpusError(f"{path} holds no incident files (*.md)")
+                raise CorpusError(f"{path} contains no incident files (*.md)")
             yield from found
         elif path.exists():
             yield IncidentFile(path, decode_path(str(path)))

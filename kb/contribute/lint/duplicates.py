@@ -21,21 +21,21 @@ _SYMPTOM_CHARACTERS = 600
 
 
 class NearDuplicate(Rule):
-    """No two records tell the same story.
+    """No two records describe the same incident.
 
-    Two records of one incident share its matches: each gets half of the confidence, so that neither
-    is shown as sure. The message names the other record, both titles, and what is alike: titles or
-    symptoms that mean the same, or most lines of the evidence.
+    Two records of one incident compete: each gets about half of the confidence, so neither is shown
+    as a match. The message names the other record and what the two share: titles or symptoms with
+    the same meaning, or most lines of the evidence.
 
     Wrong: `our-nccl-hang-march.md` and `our-nccl-hang-april.md`, with the same watchdog lines.
 
     Right: one record, with the new evidence as a second block and the new words among its
-    `aliases`. If the two are not the same after all, say so with a question in `## Distinguish` of
-    both; what is told apart is no duplicate.
+    `aliases`. If the two are different after all, add a question to `## Distinguish` of both;
+    then they no longer count as duplicates.
     """
 
     code = "DUP701"
-    help = "add what is new to the other record; or tell the two apart in Distinguish"
+    help = "merge this record into the other one, or tell the two apart in Distinguish"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         if not context.chosen:
@@ -46,7 +46,7 @@ class NearDuplicate(Rule):
                 continue
             for other, why in likeness.to(place):
                 message = (
-                    f"this record is nearly that of `{other.incident.id}`: {why}"
+                    f"this record nearly duplicates `{other.incident.id}`: {why}"
                     f" (`{file.incident.title}` and `{other.incident.title}`)"
                 )
                 yield self.problem(file, "title:", message)
@@ -83,11 +83,11 @@ class _Likeness:
             if number == place or _told_apart(self._files[place], other):
                 continue
             if printed[number]:
-                yield other, f"{shared[number]} lines of the evidence are the same"
+                yield other, f"{shared[number]} evidence lines are the same"
             elif titles[number] >= _TITLES:
-                yield other, f"the titles mean the same ({titles[number]:.0%})"
+                yield other, f"the titles have the same meaning ({titles[number]:.0%})"
             else:
-                yield other, f"the symptoms mean the same ({symptoms[number]:.0%})"
+                yield other, f"the symptoms have the same meaning ({symptoms[number]:.0%})"
 
 
 def _written(texts: Sequence[str]) -> npt.NDArray[np.bool_]:

@@ -18,14 +18,14 @@ _MOST_ALIKE = 10
 
 
 class StolenEvidence(Rule):
-    """A block of evidence brings its own incident to position 1.
+    """Each evidence block ranks its own incident first.
 
-    Every record is a test: its evidence is asked like a user's log. When another record, the thief,
-    ranks higher, a user with this log is sent to the wrong fix. Either the evidence lacks the lines
-    that tell the two apart, or the record lacks the signature, or the thief claims too much.
-    Evidence of a follow-on error or of known noise must be noticed as such.
+    Every record is a test: its evidence is searched like a user's log. If another record ranks
+    higher, a user with this log gets the wrong fix. Either the evidence lacks the lines that tell
+    the two apart, or this record lacks a signature, or the other record's signatures are too broad.
+    Evidence of a follow-on error or of known noise must be recognised as such.
 
-    Wrong: evidence with nothing but what any job prints.
+    Wrong: evidence with only lines that any job prints.
 
     ```text
     RuntimeError: CUDA error: unknown error
@@ -40,7 +40,7 @@ class StolenEvidence(Rule):
     """
 
     code = "EVD301"
-    help = "add the telling lines or a signature, or make the thief's signatures weak"
+    help = "add distinctive lines or a signature, or make the other record's signatures weak"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         blocks = [(file, block) for file in context.chosen for block in file.incident.body.evidence]
@@ -52,19 +52,20 @@ class StolenEvidence(Rule):
 
 
 class StealsEvidence(Rule):
-    """A record is not found first by the evidence of another one.
+    """A record does not outrank another record on that record's evidence.
 
-    The other side of EVD301, for a check of single files: those of the library that are most like
-    this one are asked again with it among them.
+    The counterpart of EVD301 for a check of single files: the evidence of the most similar records
+    is searched again with this record in the index.
 
     Wrong: a new record with `pattern: Watchdog caught collective operation timeout`, `strength:
     strong`; it now wins the logs of every hang.
 
-    Right: keep as strong what only this incident prints, and make the rest weak or leave it out.
+    Right: keep only patterns that no other incident prints as strong; make the rest weak or remove
+    them.
     """
 
     code = "EVD302"
-    help = "make the signatures that fire on it weak or more specific, or leave out aliases"
+    help = "make the signatures that match it weak or more specific, or remove aliases"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         chosen = {file.incident.id: file for file in context.chosen}
@@ -73,7 +74,7 @@ class StealsEvidence(Rule):
                 matches = diagnose(Log.from_text(block), context.knowledge).matches
                 thief = chosen.get(matches[0].incident.id) if matches else None
                 if thief and other.incident.kind is Kind.INCIDENT:
-                    message = f"the evidence of `{other.incident.id}` finds this record first"
+                    message = f"the evidence of `{other.incident.id}` ranks this record first"
                     yield self.problem(thief, "signatures:", message)
                     break
 
@@ -108,8 +109,8 @@ def _misfound(file: CheckedFile, diagnosis: Diagnosis) -> str | None:
     own = file.incident.id
     if file.incident.kind is not Kind.INCIDENT:
         noted = {note.incident.id for note in diagnosis.notes}
-        return None if own in noted else "this evidence is not noticed: no signature fires on it"
+        return None if own in noted else "this evidence is not recognised: no signature matches it"
     if not diagnosis.matches:
-        return "this evidence finds nothing"
+        return "this evidence finds no record"
     first = diagnosis.matches[0].incident.id
-    return None if first == own else f"this evidence finds `{first}` first"
+    return None if first == own else f"this evidence ranks `{first}` first"

@@ -56,10 +56,8 @@ def fix(text: str) -> Fixed:
     incident = parse(text)
     canonical = render(incident)
     if _words(canonical) != _words(text):
-        return Fixed(
-            text, ("left as it is: the canonical form has no place for some of its words",)
-        )
-    changes = [] if canonical == text else ["written in the canonical form"]
+        return Fixed(text, ("not changed: the canonical form would drop some of its text",))
+    changes = [] if canonical == text else ["rewritten in the canonical form"]
     for said, mend in _MENDS:
         mended = mend(incident)
         if mended != incident:
@@ -118,7 +116,7 @@ def _with_evidence(incident: Incident, change: Callable[[str], str]) -> Incident
 
 
 _MENDS: tuple[tuple[str, Callable[[Incident], Incident]], ...] = (
-    ("entries that were given twice removed", _once),
+    ("duplicate entries removed", _once),
     ("secrets in the evidence masked", _masked),
-    ("names in the evidence made neutral", _neutral),
+    ("names in the evidence replaced by neutral ones", _neutral),
 )

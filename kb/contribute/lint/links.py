@@ -29,35 +29,34 @@ _MARKDOWN = _Markdown("commonmark").use(front_matter_plugin)
 
 
 class IdGivenTwice(Rule):
-    """No two of the files that are checked have the same id.
+    """Ids are unique among the checked files.
 
-    The id is the name of the file, in whatever folder it lies. With two of them, only one can be
-    shown. (A record of your team may have the id of a shipped one on purpose: it takes its place.
-    Those are files of different libraries, and this rule does not look at both.)
+    The id is the file name, whatever the folder. If two files share an id, only one of them can be
+    shown. (A record of your team may reuse the id of a shipped record on purpose, to replace it.
+    Those files are in different directories, and this rule does not compare them.)
 
     Wrong: `team/nccl/ring-hang.md` beside `team/pytorch/ring-hang.md`.
 
-    Right: `team/nccl/nccl-ring-hang-after-link-flap.md`, and `id: nccl-ring-hang-after-link-flap`
-    in it.
+    Right: `team/nccl/nccl-ring-hang-after-link-flap.md` with `id: nccl-ring-hang-after-link-flap`.
     """
 
     code = "IDS401"
-    help = "give one of the two another id, or remove it"
+    help = "give one of the two files another id, or remove it"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         first: dict[str, CheckedFile] = {}
         for file in context.chosen:
             other = first.setdefault(file.incident.id, file)
             if other is not file:
-                message = f"the id `{file.incident.id}` is also that of {other.name}"
+                message = f"duplicate id `{file.incident.id}`: {other.name} has it too"
                 yield self.problem(file, "id:", message)
 
 
 class UnknownIncident(Rule):
-    """`Distinguish` names records by ids that exist.
+    """`Distinguish` names existing ids.
 
-    The tool asks the question when both records are possible; with an id that no record has, it
-    never can.
+    The tool asks the question when both records are possible. With an unknown id, it can never ask
+    it.
 
     Wrong:
 
@@ -65,7 +64,7 @@ class UnknownIncident(Rule):
     - `shm-too-small`: Does the failing line name a `/dev/shm/nccl-` segment?
     ```
 
-    Right, with an id that `kb list` shows:
+    Right, with an id listed by `kb list`:
 
     ```markdown
     - `dev-shm-too-small-bus-error`: Does the failing line name a `/dev/shm/nccl-` segment?
@@ -73,19 +72,19 @@ class UnknownIncident(Rule):
     """
 
     code = "IDS402"
-    help = "use an id that `kb list` shows"
+    help = "use an id listed by `kb list`"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         known = {file.incident.id for file in context.files}
         for file in context.files:
             for item in file.incident.body.distinguish:
                 if item.other not in known:
-                    message = f"there is no incident `{item.other}`"
+                    message = f"unknown incident `{item.other}`"
                     yield self.problem(file, f"`{item.other}`:", message)
 
 
 class DistinguishedFromItself(Rule):
-    """A record is told from others, not from itself.
+    """A record does not name itself in `Distinguish`.
 
     Wrong, in `nccl-shm-too-small-container.md`:
 
@@ -93,7 +92,7 @@ class DistinguishedFromItself(Rule):
     - `nccl-shm-too-small-container`: Is `/dev/shm` full?
     ```
 
-    Right: name the incident for which the answer is no.
+    Right: name the incident for which the answer is *no*.
     """
 
     code = "IDS403"
@@ -101,7 +100,7 @@ class DistinguishedFromItself(Rule):
 
     def check(self, file: CheckedFile) -> Iterable[Problem]:
         return [
-            self.problem(file, f"`{item.other}`:", "a record is distinguished from itself")
+            self.problem(file, f"`{item.other}`:", "the record distinguishes itself from itself")
             for item in file.incident.body.distinguish
             if item.other == file.incident.id
         ]
@@ -110,12 +109,12 @@ class DistinguishedFromItself(Rule):
 class OneSidedDistinction(Rule):
     """Two look-alikes name each other.
 
-    Whichever comes first, the tool can then ask what tells them apart, and whoever reads either
-    record learns of the other. `--fix` cannot write the missing half: it is a question for which
-    *yes* speaks for the other record, and only somebody who knows both can phrase it. Of a shipped
-    record it is not asked when the file is one of your own directory.
+    Then the tool can ask the deciding question whichever record ranks first, and a reader of either
+    record learns about the other. `--fix` cannot write the missing half: it is a question whose
+    *yes* supports the other record, and only a person who knows both can phrase it. Shipped records
+    need not name records of your own directory.
 
-    Wrong: `dev-shm-too-small-bus-error` is named in `nccl-shm-too-small-container.md` only.
+    Wrong: only `nccl-shm-too-small-container.md` names the other, `dev-shm-too-small-bus-error`.
 
     Right, in `dev-shm-too-small-bus-error.md`:
 
@@ -125,7 +124,7 @@ class OneSidedDistinction(Rule):
     """
 
     code = "IDS404"
-    help = "add a question to `Distinguish` of the other record, for which yes speaks for it"
+    help = "add a question to `Distinguish` of the other record whose yes supports that record"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         by_id = {file.incident.id: file for file in context.files}
@@ -135,17 +134,15 @@ class OneSidedDistinction(Rule):
                 if other is None or (other.shipped and not file.shipped):
                     continue
                 if file.incident.id not in {back.other for back in other.incident.body.distinguish}:
-                    message = (
-                        f"`{item.other}` does not say how it is told from `{file.incident.id}`"
-                    )
+                    message = f"`{item.other}` does not name `{file.incident.id}` in Distinguish"
                     yield self.problem(file, f"`{item.other}`:", message)
 
 
 class LinkNotHttp(Rule):
-    """A link in the text leads to http or https.
+    """Links in the text use http or https.
 
     Records are read in a terminal, on a forge and in a browser, by people who did not write them.
-    A `file:` or relative link leads nowhere there, and a `javascript:` or `data:` link can do harm.
+    A `file:` or relative link does not work there; a `javascript:` or `data:` link is dangerous.
 
     Wrong:
 
@@ -161,7 +158,7 @@ class LinkNotHttp(Rule):
     """
 
     code = "IDS405"
-    help = "link to http:// or https://, or write the name without a link"
+    help = "use an http:// or https:// link, or write the name without a link"
 
     def check(self, file: CheckedFile) -> Iterator[Problem]:
         prose = "\n".join(file.lines).partition("\n## Evidence")[0]

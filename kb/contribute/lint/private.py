@@ -32,10 +32,10 @@ _RESOLVERS = frozenset({"1.1.1.1", "8.8.4.4", "8.8.8.8"})
 
 
 class HoldsSecret(Rule):
-    """A record holds no token, key or password.
+    """A record contains no token, key or password.
 
-    Records are shared, and stay in the history of a repository. A secret that was there once is no
-    secret any more: revoke it as well.
+    Records are shared and stay in the git history. A secret that was committed once is leaked, so
+    revoke it too.
 
     Wrong:
 
@@ -49,11 +49,11 @@ class HoldsSecret(Rule):
     HF_TOKEN=<secret: token>
     ```
 
-    `kb new` masks what it knows, and `kb lint --fix` does it in a file.
+    `kb new` masks the secrets that it recognises; `kb lint --fix` does the same in existing files.
     """
 
     code = "SEC801"
-    help = "put <secret: its kind> in its place, and revoke it if anybody could read it"
+    help = "replace it with <secret: its kind>, and revoke it if anybody could have read it"
 
     def check(self, file: CheckedFile) -> Iterator[Problem]:
         text = "\n".join(file.lines)
@@ -62,15 +62,15 @@ class HoldsSecret(Rule):
             return
         for number, (line, safe) in enumerate(zip(file.lines, masked.split("\n"), strict=True), 1):
             if line != safe:
-                said = "this line holds what looks like a secret"
+                said = "this line seems to contain a secret"
                 yield Problem(file.name, number, self.code, said, self.help, safe.strip()[:100])
 
 
 class NamesMachineOrPerson(Rule):
-    """Evidence names no host, public address, person or home directory of yours.
+    """Evidence contains no name of your hosts, people or home directories, and no public address.
 
-    Names tell strangers how your cluster is built and who works there, and tell nobody what went
-    wrong. They also make the record harder to find: words that only your logs have weigh much.
+    Such names reveal how your cluster is built and who works there, and they do not help to find
+    the cause. They also make the record harder to find, because rare words have a high weight.
     Private addresses such as `10.0.0.1` are neutral, and so are `node-1`, `worker-0`, `example.org`
     and `/home/user`.
 
@@ -86,17 +86,17 @@ class NamesMachineOrPerson(Rule):
     node-1: NCCL WARN Call to connect from 10.0.0.1 timed out
     ```
 
-    `kb new` writes neutral names, and `kb lint --fix` puts them into the evidence of a file.
+    `kb new` writes neutral names; `kb lint --fix` inserts them into the evidence of existing files.
     """
 
     code = "SEC802"
-    help = "write node-1, 10.0.0.1, user@example.org or /home/user; kb lint --fix does it"
+    help = "use node-1, 10.0.0.1, user@example.org or /home/user; kb lint --fix does it for you"
 
     def check(self, file: CheckedFile) -> Iterator[Problem]:
         lines = "\n".join(file.incident.body.evidence).split("\n")
         for line in dict.fromkeys(lines):
             for name in dict.fromkeys(private_names(line)):
-                yield self.problem(file, line, f"the evidence names `{name}`")
+                yield self.problem(file, line, f"the evidence contains the name `{name}`")
 
 
 PRIVATE_RULES: tuple[Rule, ...] = (HoldsSecret(), NamesMachineOrPerson())

@@ -30,11 +30,11 @@ _BARE = re.compile(
 
 
 class StepWithoutVerb(Rule):
-    """A step of `## Fix` tells somebody to do something.
+    """A step of `## Fix` is an instruction.
 
-    At three in the morning a step is obeyed, not interpreted: it begins with its verb, or with the
-    condition under which it holds, and the verb follows. `Because ...` and `The ...` belong into
-    the paragraph below the step. (The linter knows some 450 verbs; a rare one is a warning only.)
+    A tired reader follows a step without interpreting it. So a step begins with a verb, or with a
+    condition followed by a verb. Explanations (`Because ...`, `The ...`) belong in the paragraph
+    below the step. (The linter knows about 450 verbs; an unknown verb is only a warning.)
 
     Wrong:
 
@@ -58,13 +58,13 @@ class StepWithoutVerb(Rule):
             is_written = MARK not in step.text and not has_chinese(step.text)
             if is_written and not says_what_to_do(step.text):
                 start = f"{number}. {step.text.partition(chr(10))[0]}"
-                yield self.problem(file, start, "this step of the fix does not say what to do")
+                yield self.problem(file, start, "this step does not say what to do")
 
 
 class BareStep(Rule):
-    """A step says what to look at, with which command, and what it shows.
+    """A step says what to look for, with which command, and how to read the output.
 
-    "Check the logs" is what brought the reader here.
+    The reader has already checked the logs, so "Check the logs" does not help.
 
     Wrong:
 
@@ -75,13 +75,13 @@ class BareStep(Rule):
     Right:
 
     ````markdown
-    1. Look for the first Xid in the kernel's log of the node.
+    1. Look for the first Xid in the kernel log of the node.
 
        ```sh
        dmesg -T | grep Xid | head -1
        ```
 
-       79 means that the GPU has fallen off the bus.
+       Xid 79 means that the GPU has fallen off the bus.
     ````
     """
 
@@ -100,22 +100,22 @@ class BareStep(Rule):
 
 
 class MissingCaution(Rule):
-    """Where another incident prints what a signature matches, the record has a `caution`.
+    """A record whose signature also matches another incident's output has a `caution`.
 
-    The caution stands beside the confidence. It is one sentence about what a match does *not*
-    establish, so that nobody drains a node because of a line that two causes print.
+    The caution is shown next to the confidence. It is one sentence about what a match does *not*
+    prove, so that nobody drains a node because of a line that two causes print.
 
     Wrong: `pattern: Too many open files` in two records, and no `caution` in one of them.
 
     Right:
 
     ```yaml
-    caution: The limit of the whole system prints the same line as that of the process.
+    caution: The system-wide limit and the per-process limit print the same line.
     ```
     """
 
     code = "PRO603"
-    help = "add `caution`: one sentence about what a match does not establish"
+    help = "add `caution`: one sentence about what a match does not prove"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         prints = [
@@ -131,16 +131,16 @@ class MissingCaution(Rule):
                     if other != incident.id and (shared := own & fired):
                         printed = f"`{other}` prints `{min(one.text for one in shared)}` too"
                         yield self.problem(
-                            file, "signatures:", f"{printed}, and there is no caution"
+                            file, "signatures:", f"{printed}, but the record has no caution"
                         )
                         break
 
 
 class FewAliases(Rule):
-    """A record has five aliases or more: the symptom as people would type it.
+    """A record has at least five aliases: the symptom as users would type it.
 
-    Who has no log asks in words of their own, in their own language. Aliases are how such a
-    question finds the record; title and text are in the words of somebody who knows the cause.
+    Users without a log describe the problem in their own words and language. Aliases let such a
+    question find the record; title and text use the words of people who already know the cause.
 
     Wrong:
 
@@ -163,20 +163,20 @@ class FewAliases(Rule):
 
     code = "PRO604"
     severity = Severity.WARNING
-    help = "add what a colleague would type, some of it in Chinese if you can"
+    help = "add phrases that a colleague would type, some in Chinese if possible"
 
     def check(self, file: CheckedFile) -> Iterator[Problem]:
         aliases = file.incident.header.aliases
         if len(aliases) < _LEAST_ALIASES and not any(MARK in alias for alias in aliases):
-            said = f"the record has {len(aliases)} aliases"
+            said = f"the record has only {len(aliases)} aliases"
             yield self.problem(file, "aliases:", said)
 
 
 class Unfinished(Rule):
-    """Nothing of a draft is left to be written.
+    """The record contains no `TODO:` marks.
 
-    `kb new` marks what only a person can know with `TODO:`, so that it is not taken for knowledge
-    before somebody has written it.
+    `kb new` marks the parts that only a person can write with `TODO:`, so that an unfinished draft
+    is not used as a record.
 
     Wrong:
 
@@ -196,7 +196,7 @@ class Unfinished(Rule):
     """
 
     code = "DFT501"
-    help = "write it, and remove the mark `TODO:`"
+    help = "write this part and remove `TODO:`"
 
     def check(self, file: CheckedFile) -> Iterator[Problem]:
         for blank in find_blanks(file.lines):
@@ -204,7 +204,7 @@ class Unfinished(Rule):
                 file.name,
                 blank.line,
                 self.code,
-                f"`{blank.where}` is not written yet: {blank.what}",
+                f"`{blank.where}` still has a TODO: {blank.what}",
                 self.help,
                 file.lines[blank.line - 1].strip()[:100],
             )

@@ -9,10 +9,10 @@ from kb.contribute.lint.rule import Rule
 
 
 class NoFrontMatter(Rule):
-    """A record starts with its front matter.
+    """A record starts with front matter.
 
-    The first line is `---`, then come the keys, then another `---`. Without it nothing is known of
-    the record, not even its id.
+    The first line is `---`, then come the keys, then another `---`. Without it kb knows nothing
+    about the record, not even its id.
 
     Wrong:
 
@@ -36,8 +36,8 @@ class NoFrontMatter(Rule):
 class NotYaml(Rule):
     """The front matter is YAML: `key: value` lines.
 
-    What YAML takes for its own signs has to be quoted: a `: ` or ` #` inside a value, or a first
-    letter such as `[`, `{`, `*`, `&`, `!`, `%`, `@` or a backtick.
+    Quote a value that contains YAML syntax: `: ` or ` #` inside the value, or a first character
+    such as `[`, `{`, `*`, `&`, `!`, `%`, `@` or a backtick.
 
     Wrong:
 
@@ -58,9 +58,9 @@ class NotYaml(Rule):
 class UnsafeYaml(Rule):
     """The front matter has no YAML anchors, aliases or tags, and no deep nesting.
 
-    Records come from people we do not know. A few nested aliases grow to gigabytes, a tag can name
-    an object of the program, and thousands of brackets exhaust what reads them. All are refused
-    before anything is built from them.
+    Records can come from untrusted authors. A few nested aliases can expand to gigabytes, a tag can
+    name a Python object, and thousands of brackets can crash the parser. kb rejects all of them
+    before it builds anything from them.
 
     Wrong:
 
@@ -68,7 +68,7 @@ class UnsafeYaml(Rule):
     title: *same
     ```
 
-    Right: write the value out; quote it if the sign is meant as text.
+    Right: write the value out, or quote it if the character is meant as text.
 
     ```yaml
     title: '*same'
@@ -79,9 +79,9 @@ class UnsafeYaml(Rule):
 
 
 class KeyGivenTwice(Rule):
-    """A key is given once.
+    """A key appears only once.
 
-    YAML would silently take the last one, and the reader the first.
+    YAML would silently use the last value, while a reader would see the first one.
 
     Wrong:
 
@@ -101,11 +101,11 @@ class KeyGivenTwice(Rule):
 
 
 class WrongField(Rule):
-    """The keys are those of the [format](../record-format.md), each with a value of its form.
+    """All keys belong to the [format](../record-format.md) and have valid values.
 
-    The message names the key, and what was expected: an unknown or missing key, a word that is not
-    one of those allowed, a link that is not http(s), a date that is none. An editor can check this
-    while you write, with the [JSON Schema](../incident.schema.json).
+    The message names the key and the problem: an unknown or missing key, a value that is not
+    allowed, a link that is not http(s), an invalid date. An editor can check this while you write,
+    with the [JSON Schema](../incident.schema.json).
 
     Wrong:
 
@@ -126,11 +126,11 @@ class WrongField(Rule):
 
 
 class WrongHeading(Rule):
-    """The headings are those of the record format, each once and in their order.
+    """All headings belong to the record format, and appear once and in order.
 
-    `## Symptom`, `## Environment`, `## Cause`, `## Fix`, `## Verify`, then optionally `##
-    Prevention` and `## Distinguish`, then `## Evidence`. Readers and programs find the part they
-    need by its heading.
+    The order is `## Symptom`, `## Environment`, `## Cause`, `## Fix`, `## Verify`, then optionally
+    `## Prevention` and `## Distinguish`, then `## Evidence`. Readers and programs find a section
+    by its heading.
 
     Wrong:
 
@@ -149,7 +149,7 @@ class WrongHeading(Rule):
 
 
 class EmptySection(Rule):
-    """A heading has something below it.
+    """No section is empty.
 
     Wrong:
 
@@ -168,8 +168,8 @@ class EmptySection(Rule):
 class FixIsNoList(Rule):
     """`## Fix` is one numbered list.
 
-    Its items are shown one by one, ticked off, and copied. Text in front of the list, or a list
-    that is broken because something is not indented, cannot be.
+    The TUI shows, ticks off and copies the steps one by one. It cannot do so with text in front of
+    the list, or with a list that is interrupted by a block without indentation.
 
     Wrong:
 
@@ -196,9 +196,9 @@ class FixIsNoList(Rule):
 
 
 class WrongStep(Rule):
-    """A step is a sentence, then at most one command, then at most a paragraph that says why.
+    """A step is a sentence, then at most one command, then at most one paragraph that says why.
 
-    A step with two commands is two steps: one of them will be forgotten.
+    Split a step with two commands into two steps; otherwise one of them will be forgotten.
 
     Wrong: an item that begins with a fenced block, or has two of them.
 
@@ -221,7 +221,7 @@ class WrongStep(Rule):
 class WrongDistinction(Rule):
     """`## Distinguish` is a list of ids, each with a question.
 
-    The question is asked of the user; *yes* speaks for this record, *no* for the other.
+    kb asks the user this question; *yes* supports this record, *no* the other one.
 
     Wrong:
 
@@ -242,8 +242,8 @@ class WrongDistinction(Rule):
 class EvidenceIsNoBlock(Rule):
     """`## Evidence` holds fenced blocks only.
 
-    The blocks are asked like logs, so what stands in them has to be what a program printed, and
-    what stands beside them would be lost.
+    Each block is searched like a log, so it must contain only program output. Text outside of the
+    blocks would be lost.
 
     Wrong:
 
@@ -264,9 +264,9 @@ class EvidenceIsNoBlock(Rule):
 
 
 class IdIsNotFileName(Rule):
-    """The `id` is the name of the file without `.md`.
+    """The `id` is the file name without `.md`.
 
-    Links, overrides and `kb show` go by the id; whoever looks for the file goes by its name.
+    Links, overrides and `kb show` use the id; people look for the file by its name.
 
     Wrong: `id: nccl-hang` in `nccl-ring-hang.md`.
 
@@ -279,11 +279,11 @@ class IdIsNotFileName(Rule):
 class FileTooLarge(Rule):
     """A file has at most 200,000 bytes.
 
-    A record is a page or two. What is larger is usually a whole log.
+    A record is a page or two. A larger file usually contains a whole log.
 
     Wrong: the log of the job below `## Evidence`.
 
-    Right: the ten or twenty lines that tell this incident from others.
+    Right: the ten or twenty lines that tell this incident apart from others.
     """
 
     code = "SHP113"
@@ -301,13 +301,13 @@ class NotUtf8(Rule):
 
 
 class FileUnreadable(Rule):
-    """A file can be read.
+    """Every file is readable.
 
-    What the system does not let the tool read is left out of every answer.
+    An unreadable file is missing from every answer.
 
-    Wrong: a file that only its writer may read, or a link to one that is gone.
+    Wrong: a file that only its owner may read, or a broken symbolic link.
 
-    Right: `chmod a+r` on it, or the file itself in the place of the link.
+    Right: run `chmod a+r` on the file, or replace the link by the file itself.
     """
 
     code = "SHP115"
@@ -316,8 +316,8 @@ class FileUnreadable(Rule):
 class ControlCharacter(Rule):
     """The text has no control characters.
 
-    Records are shown in terminals. An escape sequence moves the cursor or changes colours there,
-    and a lone carriage return hides what stands in front of it.
+    Records are shown in terminals. There an escape sequence moves the cursor or changes colours,
+    and a lone carriage return hides the text before it.
 
     Wrong: evidence copied with its colours, such as `ESC[31mERROR ESC[0m: out of memory`.
 
@@ -332,11 +332,11 @@ class ControlCharacter(Rule):
 
 
 class PatternDoesNotCompile(Rule):
-    """A signature compiles, and matches only what has some text.
+    """A signature compiles, and does not match empty text.
 
-    Patterns come from many people and run over every log, so they run on an engine whose time is
-    linear whatever the pattern. It has no look-around and no back-references, and refuses what
-    matches the empty text.
+    Patterns come from many people and run over every log, so they run on an engine with linear
+    time for every pattern. It has no look-around and no back-references, and it rejects patterns
+    that match empty text.
 
     Wrong:
 

@@ -25,9 +25,9 @@ _ESCAPED = re.compile(r"\\([^\w\s])|([^\\.\[\](){}*+?|^$])")
 
 
 class PatternGivenTwice(Rule):
-    """A record gives each pattern once.
+    """A record lists each pattern only once.
 
-    A second one says nothing new, and would count double.
+    A duplicate adds no information and would count twice.
 
     Wrong:
 
@@ -39,7 +39,7 @@ class PatternGivenTwice(Rule):
       strength: weak
     ```
 
-    Right: keep one of the two. `kb lint --fix` removes the second where both say the same.
+    Right: keep one of the two. `kb lint --fix` removes an exact duplicate.
     """
 
     code = "SIG202"
@@ -49,17 +49,17 @@ class PatternGivenTwice(Rule):
         seen: set[str] = set()
         for signature in file.incident.header.signatures:
             if signature.pattern in seen:
-                message = f"the pattern `{signature.pattern}` is given twice"
+                message = f"duplicate pattern `{signature.pattern}`"
                 yield _problem(self, file, signature, message)
             seen.add(signature.pattern)
 
 
 class StrongPatternOfAnother(Rule):
-    """A strong signature must not fire on another record's evidence.
+    """A strong signature does not match another record's evidence.
 
-    Strong means: a line with this text is enough to name the incident. Where two records really
-    share the line, the signature is weak in both, and `Distinguish` says how to tell them apart.
-    Follow-on errors and noise stand in anybody's log, so their signatures may fire anywhere.
+    Strong means that one line with this text identifies the incident. If two records really share
+    the line, make the signature weak in both and say in `Distinguish` how to tell them apart.
+    Signatures of follow-on errors and noise are exempt, because such lines occur in any log.
 
     Wrong:
 
@@ -79,7 +79,7 @@ class StrongPatternOfAnother(Rule):
     """
 
     code = "SIG203"
-    help = "make the signature weak, or more specific"
+    help = "make the signature weak or more specific"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         others: dict[Pattern, list[str]] = {}
@@ -90,17 +90,17 @@ class StrongPatternOfAnother(Rule):
             for owner, signature in owners:
                 robbed = [i for i in others.get(pattern, ()) if i != owner.incident.id]
                 if robbed and signature.strength is Strength.STRONG:
-                    fires = f"fires on the evidence of {_named(robbed)}"
+                    fires = f"matches the evidence of {_named(robbed)}"
                     yield _problem(self, owner, signature, f"this strong signature {fires}")
 
 
 class FiresOnOrdinaryLog(Rule):
-    r"""A signature of an incident must not fire on what healthy programs print.
+    r"""A signature of an incident does not match the output of healthy programs.
 
-    The linter has an ordinary log: training steps, NCCL's start, servers that answer requests. A
-    strong signature that fires on any line of it would make an incident of every healthy job. A
-    weak one may be a line of a start that went well (a hang shows nothing else), but not one of
-    those that a program prints all the time.
+    The linter has a sample of healthy logs: training steps, NCCL startup, servers that answer
+    requests. A strong signature must not match any line of it, because then every healthy job would
+    look like an incident. A weak signature may match a startup line (a hang often prints nothing
+    else), but no line that programs print all the time.
 
     Wrong:
 
@@ -109,7 +109,7 @@ class FiresOnOrdinaryLog(Rule):
       strength: weak
     ```
 
-    Right: take the line that differs from a healthy run, such as
+    Right: use text that a healthy run does not print, such as
 
     ```yaml
     - pattern: 'tokens/s: 0\.0, Running: [1-9]\d* reqs'
@@ -119,7 +119,7 @@ class FiresOnOrdinaryLog(Rule):
     """
 
     code = "SIG204"
-    help = "take a pattern that a healthy run does not print"
+    help = "use a pattern that a healthy run does not print"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         lines = _ordinary()
@@ -129,17 +129,17 @@ class FiresOnOrdinaryLog(Rule):
             for file, signature in declared.get(pattern, ()):
                 strong = signature.strength is Strength.STRONG
                 if strong or count > _MOST_ORDINARY * len(lines):
-                    fires = f"fires on {count} lines of a healthy log"
+                    fires = f"matches {count} lines of a healthy log"
                     yield _problem(
                         self, file, signature, f"this {signature.strength} signature {fires}"
                     )
 
 
 class FiresOnManyRecords(Rule):
-    """A signature of an incident must not fire on the evidence of a large part of all records.
+    """A signature of an incident does not match the evidence of many other records.
 
-    What two dozen other records print as well tells nothing apart; it costs time in every scan and
-    stands as a reason that is none.
+    A pattern that two dozen other records print too distinguishes nothing. It slows down every scan
+    and appears as a reason without being one.
 
     Wrong:
 
@@ -148,12 +148,12 @@ class FiresOnManyRecords(Rule):
       strength: weak
     ```
 
-    Right: go on to where the line becomes that of this incident, such as
+    Right: extend the pattern to the part of the line that is specific to this incident, such as
     `RuntimeError: The size of tensor a`.
     """
 
     code = "SIG205"
-    help = "go on to the part of the line that few other causes print"
+    help = "extend the pattern to a part of the line that few other causes print"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         fired = Counter(
@@ -163,17 +163,17 @@ class FiresOnManyRecords(Rule):
             for file, signature in owners:
                 others = fired[pattern] - (pattern in context.fired(_evidence(file)))
                 if others > _MOST_RECORDS:
-                    fires = f"fires on the evidence of {others} other records"
+                    fires = f"matches the evidence of {others} other records"
                     yield _problem(self, file, signature, f"this signature {fires}")
 
 
 class FrequentBeginning(Rule):
-    """A regular expression must not begin with a word that ordinary logs are full of.
+    """A regular expression does not begin with a word that is common in ordinary logs.
 
-    Logs of gigabytes are scanned for all signatures at once, at the speed of memory as long as
-    their first letters are rare. At each place where a pattern begins to match, the scanner has to
-    go on looking: one pattern that began with `loss` halved the speed of every scan. What counts is
-    how many lines of the linter's ordinary log hold the letters before the first special one.
+    kb scans gigabytes of logs for all signatures at once, and this is fast only while the first
+    letters of the patterns are rare. Wherever a pattern starts to match, the scanner has to look
+    closer: one pattern that began with `loss` halved the speed of every scan. The rule counts the
+    lines of the linter's healthy log that contain the literal text at the start of the pattern.
 
     Wrong:
 
@@ -183,7 +183,7 @@ class FrequentBeginning(Rule):
       regex: true
     ```
 
-    Right: begin with the rare part, or write it without what stands in front.
+    Right: begin with the rare part and drop the text before it.
 
     ```yaml
     - pattern: became nan
@@ -200,8 +200,8 @@ class FrequentBeginning(Rule):
             word = beginning(signature.pattern) if signature.regex else ""
             count = sum(word in line for line in lines) if len(word) >= _LEAST_BEGINNING else 0
             if count > _FREQUENT * len(lines):
-                share = f"{count} of {len(lines)} lines of an ordinary log"
-                yield _problem(self, file, signature, f"`{word}`, its beginning, is in {share}")
+                share = f"{count} of {len(lines)} lines of a healthy log"
+                yield _problem(self, file, signature, f"its first word `{word}` is in {share}")
 
 
 SIGNATURE_RULES: tuple[Rule, ...] = (
