@@ -68,7 +68,7 @@ class OnnxEncoder:
     """
 
     def __init__(self, directory: Path = MODEL_DIR) -> None:
-        # ONNX Runtime reports its use to its maker unless it is told not to before it is loaded.
+        # ONNX Runtime sends telemetry unless it is disabled before the import.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime
         from tokenizers import Tokenizer
@@ -129,7 +129,7 @@ class SentenceTransformerEncoder:
 
 
 def _session_options() -> Any:
-    """Open fast, and leave the cores to others."""
+    """Session options: fast to open, one thread per session."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -178,7 +178,7 @@ def _read_name(directory: Path) -> str:
 
 
 def _check(directory: Path, files: Mapping[str, str]) -> None:
-    """Weights that rotted would still give vectors, and answers that are wrong.
+    """Check the files, because corrupt weights would silently give wrong answers.
 
     Raises:
         ValueError: a file is not the one that was exported.

@@ -40,9 +40,9 @@ def frequencies(connection: sqlite3.Connection, terms: Collection[str]) -> dict[
 def rarity(term: str, frequency: int, documents: int) -> float:
     """Inverse document frequency, scaled so that a word of one document has weight 1.
 
-    Terms that no document has are the foreign part of a query. They weigh less: everybody tells
-    the story in words of their own, and pairs of Chinese characters are often no words at all.
-    Known pairs weigh less than words as well: a word of Chinese is cut into several.
+    Terms that no document contains get a lower weight: users describe a problem in their own words,
+    and a pair of Chinese characters is often not a word. Known pairs also get a lower weight than
+    words, because one Chinese word yields several pairs.
     """
     if frequency == 0:
         return _FOREIGN_PAIR if is_pair(term) else _FOREIGN_WORD

@@ -1,4 +1,4 @@
-"""How long work tells that it goes on. A face passes its own; without one nobody is told."""
+"""Callbacks for the progress of long work. Each face passes its own; the default does nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Many patterns at once, at memory speed, with Hyperscan.
 
-Patterns come from contributors, so no pattern may be able to make matching slow: Hyperscan runs
-in linear time and refuses what cannot (look-around, back-references). Matching is within a line:
+Patterns come from contributors, so no pattern may slow down matching: Hyperscan runs in linear
+time and rejects patterns that cannot (look-around, back-references). Matching is within a line:
 `.` does not match a newline.
 """
 

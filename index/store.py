@@ -206,7 +206,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other writers out, so that what is opened within is what was just built."""
+        """Hold the write lock, so that the caller opens exactly the generation it just built."""
         if self.directory is None:
             yield
             return

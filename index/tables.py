@@ -42,7 +42,7 @@ CREATE VIRTUAL TABLE lexical USING fts5(
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(lexical, row);
 """
 SCHEMA_VERSION = zlib.crc32(_SCHEMA.encode())
-"""Changes with the tables, so that no store of other tables is taken for one of these."""
+"""Version of the tables; a store with another version is rebuilt."""
 
 
 def get_meta(connection: sqlite3.Connection, key: str) -> Any:
@@ -87,7 +87,7 @@ def prepare(connection: sqlite3.Connection, model: str) -> None:
 
 
 def forget(connection: sqlite3.Connection) -> None:
-    """Delete all but the number of the generation, which goes on."""
+    """Delete everything except the generation number, which keeps increasing."""
     for table in ("documents", "lexical", "passages", "patterns", "tags", "vectors"):
         connection.execute(f"DELETE FROM {table}")  # noqa: S608
     connection.execute("DELETE FROM meta WHERE key IN ('signatures', 'extra')")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from index.encoder import Encoder
 
 UNIT = 1e-3
-"""The length of a vector is 1 but for so much."""
+"""Tolerance for the length of a vector, which should be 1."""
 
 Lookup = Callable[[Collection[str]], dict[str, bytes]]
 """Returns the vectors that are known among some hashes of texts."""
@@ -23,7 +23,7 @@ def text_hash(text: str) -> str:
 
 
 def _is_whole(vector: bytes) -> bool:
-    """Whether it still has the length it was stored with: a disk can rot."""
+    """Whether the vector still has unit length; a corrupt file would change it."""
     values = np.frombuffer(vector, np.float32) if len(vector) % 4 == 0 else np.zeros(1)
     return abs(float(np.linalg.norm(values)) - 1) < UNIT
 

@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _open_missing_streams() -> None:
-    """Whoever starts `kb` with a stream closed (`<&-`) means that nothing comes or goes there."""
+    """Replace a stream that the caller closed (`<&-`) by the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115

@@ -1,4 +1,4 @@
-"""Writing files so that nothing is lost: whole or not at all, and never over another."""
+"""Writes files atomically, and never overwrites an existing file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _PRIVATE = 0o600
 
 
 def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Put a file in its place at once: whoever looks sees the old one or the new one. A `private`
-    one only its owner can read; else it may be read by whom the old one might.
+    """Replace a file atomically: readers see either the old or the new one. With `private`, only
+    the owner can read it; otherwise it keeps the permissions of the old file.
 
     Raises:
         OutputError: it cannot be written.

@@ -1,4 +1,4 @@
-"""What an answer comes to: the verdicts, the bars between them, and the caps of a confidence.
+"""Verdicts, the thresholds between them, and the caps of a confidence.
 
 Every face and the conversation decide here, so that the same confidence never has two verdicts.
 """
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What a diagnosis comes to."""
+    """The verdict of a diagnosis."""
 
     MATCH = "match"
     """The first match is above the bar."""
@@ -27,23 +27,24 @@ class Verdict(StrEnum):
 
 
 ANSWER_AT = 0.72
-"""From this confidence on an incident is shown as a match; below, as possible. See docs/quality.md
-for what another bar would cost."""
+"""Minimum confidence of a match; an incident below it is shown as possible. docs/quality.md shows
+the effect of other thresholds."""
 
 SHOW_AT = 0.10
 """Below this confidence of the first incident none is shown: nothing known fits."""
 
 SHOW_CALM_AT = 0.60
-"""The same for a log that shows no failure and goes on to its end: it is healthy until then."""
+"""The same for a log that shows progress up to its end and no failure; below it the log is
+healthy."""
 
 SHOW_ALSO_AT = 0.02
 """Below this confidence an incident is not shown behind the first one."""
 
 MAX_GENERAL_CONFIDENCE = ANSWER_AT - 0.01
-"""Cap for a record found by the kind of failure alone: no line of the log says it."""
+"""Cap for a record found only by the kind of failure, without a supporting line."""
 
 MAX_CONFIDENCE_AFTER_TALK = 0.98
-"""Answers of the user lift no confidence above this: a cause without a record may look the same."""
+"""Cap for answers of the user: a cause without a record may look the same."""
 
 MAX_CONFIDENCE_SHOWN = 0.99
 """No percentage shown to people reaches 100 %."""

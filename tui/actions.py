@@ -54,14 +54,14 @@ class Action(msgspec.Struct, frozen=True):
         return " ".join(_SHOWN.get(key, key) for key in keys[:2])
 
     def shown_key(self, place: Place) -> str:
-        """The key that the footer names: where one types, not one that is a letter there."""
+        """The key shown in the footer; in a text field, a key that does not type a character."""
         keys = self.keys.split(",")
         usable = [key for key in keys if not (place in _TYPING and key in _CHARACTERS)]
         return _SHOWN.get(key := (usable or keys)[0], key)
 
 
 MOST_HINTS = 6
-"""So many actions fit into the footer."""
+"""Maximum number of actions in the footer."""
 
 _TYPING = (Place.BOX, Place.TALK, Place.DRAFT)
 _CHARACTERS = ("question_mark", "slash", "space")

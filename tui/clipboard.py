@@ -1,7 +1,7 @@
 """Copying: to whatever clipboard can be reached, and always to a file.
 
-A terminal does not answer whether it took a text (OSC 52 has no reply, and many refuse it). So
-the sentence for the user says what was done, not what came of it, and names the file.
+A terminal does not report whether it accepted the text (OSC 52 has no reply, and many terminals
+ignore it). So the message only says what kb tried, and names the file.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ async def _filled(data: bytes) -> AsyncIterator[str]:
 async def _ran(command: tuple[str, ...], data: bytes) -> bool:
     if not shutil.which(command[0]):
         return False
-    # What it would say stays away from the screen, and what it leaves running holds no pipe.
+    # Keep its output off the screen, and let no process that it leaves behind hold a pipe.
     try:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL

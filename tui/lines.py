@@ -30,9 +30,9 @@ MOST_UNPACKED = 256_000_000
 """Bytes of text that are unpacked from a compressed file, and shown."""
 
 HEAD_BYTES = 12_288
-"""Of a longer line the first so many bytes are shown: how far one can scroll to the right ..."""
+"""Number of bytes shown from the start of a longer line; limits horizontal scrolling ..."""
 TAIL_BYTES = 4_096
-"""... and the last so many, where a progress bar's line holds what was printed behind it."""
+"""... and from its end, where a progress bar's line contains the text printed after the bar."""
 
 _CHUNK = 1 << 16
 _CHUNKS_AT_ONCE = 64
@@ -148,9 +148,9 @@ class Lines:
         return self._long_line(start, number, head[:HEAD_BYTES])
 
     def close(self) -> None:
-        """Give the file back now, not when nobody knows the lines any more.
+        """Close the file now instead of waiting for garbage collection.
 
-        Who still counts or asks for a line finds nothing.
+        A thread that still counts or reads lines then gets nothing.
         """
         with self._counting:
             self._close()
@@ -179,7 +179,7 @@ class Lines:
         return chunk * _CHUNK + int(ends[place]) + 1 if place < len(ends) else None
 
     def _count_for(self, seconds: float) -> None:
-        """Do some work, even where the time is short."""
+        """Do at least one unit of work, even if the time budget is used up."""
         until = time.monotonic() + seconds
         while not self.complete:
             self._count_on()

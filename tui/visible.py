@@ -1,4 +1,4 @@
-"""Text of a log as a screen may show it: nothing in it is obeyed, nothing is hidden."""
+"""Makes log text safe for the screen: control sequences are shown, not interpreted."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _OBEYED = re.compile(
 
 
 class NothingObeyed(LineFilter):
-    """The last thing before the terminal: what would move a cursor or turn the text around is
-    left out, wherever it came from, and what cannot be encoded is a question mark."""
+    """The last filter before the terminal: drops characters that move the cursor or reverse the
+    text, and replaces characters that cannot be encoded by a question mark."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002
         return [

@@ -1,4 +1,4 @@
-"""Many logs at once: each unit is diagnosed, what nothing known fits is clustered."""
+"""Many logs at once: diagnoses each unit, and clusters the units that no record fits."""
 
 from kb.classify.cluster import Cluster
 from kb.classify.inputs import Unit, find_units

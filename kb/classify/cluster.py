@@ -1,7 +1,7 @@
-"""Unknown is not a dead end: units whose telling lines say the same are one cluster.
+"""Clusters unknown units that print the same message.
 
-Drain mines templates from the masked lines. What it finds depends on their order, so they are
-sorted and each is given once: the same units have the same clusters however they were read.
+Drain mines templates from the masked lines. Its result depends on their order, so the lines are
+sorted and deduplicated: the same units give the same clusters in any input order.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kb.log.prefixes import split_prefix
 from kb.verdict import Verdict
 
 _ALIKE = 0.5
-"""Share of the words that the lines of a cluster have in common."""
+"""Minimum share of words that two lines of a cluster have in common."""
 _ID_LENGTH = 12
 _MOST_EXAMPLES = 3
 _SILENT = "(no error line)"
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """Unknown units that say the same."""
+    """Unknown units with the same message."""
 
     id: str
     """A hash of the template."""
@@ -39,7 +39,7 @@ class Cluster(msgspec.Struct, frozen=True):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Where it was printed, as far as the lines tell."""
+        """The hosts that printed it, if known from the lines."""
         places = (result.place for result in self.members)
         return tuple(sorted({place.host for place in places if place and place.host}))
 

@@ -1,7 +1,7 @@
-"""From what the user names to units, and from a unit to its log.
+"""Turns command-line arguments into units, and a unit into its log.
 
-A unit is a path or a URL. Of files, each is a unit, however it was named. Of jobs, each argument
-is one, and each hit of a pattern: `jobs/*` are many jobs, `jobs` is one.
+A unit is a path or a URL. With unit `file`, each file is a unit, however it was named. With unit
+`job`, each argument and each hit of a pattern is one: `jobs/*` is many jobs, `jobs` is one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kb.log.reader import Readable, log_files
 
 
 class Unit(StrEnum):
-    """What is diagnosed as one."""
+    """The unit of diagnosis."""
 
     FILE = "file"
     JOB = "job"
@@ -30,8 +30,8 @@ def find_units(arguments: Iterable[str], unit: Unit) -> list[str]:
     """Every unit once, in order of path.
 
     Raises:
-        LogError: an argument names nothing.
-        MissingExtraError: it is a URL, and fsspec is not installed.
+        LogError: an argument matches no file.
+        MissingExtraError: an argument is a URL and fsspec is not installed.
     """
     return sorted({path for argument in arguments for path in _expanded(argument, unit)})
 
@@ -58,7 +58,7 @@ def _is_remote(path: str) -> bool:
 
 
 def _hits(argument: str) -> list[str]:
-    """The argument itself, or what it stands for as a pattern."""
+    """The argument itself, or the paths that match it as a pattern."""
     if _is_remote(argument):
         system, path = _filesystem(argument)
         found = system.glob(path) if glob.has_magic(path) else [path] * system.exists(path)
@@ -70,7 +70,7 @@ def _hits(argument: str) -> list[str]:
 
 
 def _files_below(path: str) -> Iterator[str]:
-    """All files of a directory, without hidden folders; a file is itself."""
+    """All files below a directory, without hidden folders; for a file, the file itself."""
     if _is_remote(path):
         system, inside = _filesystem(path)
         yield from map(system.unstrip_protocol, system.find(inside))

@@ -1,4 +1,4 @@
-"""The JSONL file of a run: rows are added as they come, so that a run that was stopped goes on."""
+"""The JSONL file of a run: rows are appended as they arrive, so that a stopped run can resume."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _BEGIN = b'{"path":'
 
 
 class Journal:
-    """A file of rows, open for more. `results` are those that it holds already.
+    """A file of rows, open for appending. `results` are the rows that it already contains.
 
-    A line without its end was being written when the run was stopped; it is dropped.
+    A last line without a newline is incomplete, because the run was stopped; it is dropped.
 
     Raises:
         OutputError: it cannot be written, or holds something else.
@@ -45,7 +45,7 @@ class Journal:
         self._file.close()
 
     def add(self, result: Result) -> None:
-        """Write a row; the system has it when this returns."""
+        """Write a row and flush it to the operating system."""
         self._file.write(encode([result]))
         self._file.flush()
 

@@ -17,14 +17,14 @@ from kb.classify.worker import Worker
 from kb.settings import Settings
 
 _WAITING = 4
-"""So many units a worker are handed out at a time; the others stay a list of names."""
+"""Number of units per worker that are queued at a time; the others stay a list of names."""
 
 _worker: Worker
 """Of this process, when it is one of the pool."""
 
 
 class _CrashError(Exception):
-    """A worker died; one of the suspects killed it."""
+    """A worker died; one of the `suspects` units caused it."""
 
     def __init__(self, suspects: Iterable[str]) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class _CrashError(Exception):
 
 
 def classify_here(units: Iterable[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
-    """Yield what is said of each unit as soon as it is known, in any order."""
+    """Yield the outcome of each unit as soon as it is known, in any order."""
     queue = deque(units)
     if min(jobs, len(queue)) == 1:
         with Worker(settings) as worker:
@@ -70,7 +70,7 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
     except BrokenProcessPool as error:
         raise _CrashError(running.values()) from error
     except BaseException:
-        # Interrupted: whoever asked does not wait for a worker that reads gigabytes.
+        # Interrupted: do not wait for a worker that is reading gigabytes.
         for process in multiprocessing.active_children():
             process.terminate()
         raise

@@ -1,7 +1,7 @@
 """The units of a cluster: every node that can read them takes part.
 
-What Ray gives: a task whose worker or node dies is run again elsewhere. What is asked of the
-nodes: `incident-kb[ray]`, and the files under the same paths.
+Ray runs a task again elsewhere if its worker or node dies. Every node needs `incident-kb[ray]`
+and the files under the same paths.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ except ImportError as error:
     raise MissingExtraError("--engine ray needs Ray", "ray") from error
 
 _WAITING = 4
-"""So many units a core are handed out at a time."""
+"""Number of units per core that are queued at a time."""
 _TRIES = 3
-"""A unit whose worker dies is run so many times more."""
+"""Number of retries of a unit whose worker died."""
 
 
 def classify_on_ray(units: Iterable[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
-    """Yield what is said of each unit as soon as it is known, in any order.
+    """Yield the outcome of each unit as soon as it is known, in any order.
 
-    Uses the cluster of `RAY_ADDRESS`, else one that runs on this machine, else starts `jobs`
-    workers here.
+    Uses the cluster at `RAY_ADDRESS`, otherwise a cluster that runs on this machine, otherwise
+    starts `jobs` workers here.
     """
     _connect(jobs)
     try:

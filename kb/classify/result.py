@@ -1,4 +1,4 @@
-"""What is said of one unit, and the row that is written of it."""
+"""The outcome of one unit, and its output row."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What is kept of a diagnosis: small, so that a hundred thousand fit in memory."""
+    """The part of a diagnosis that is kept: small, so that 100,000 fit in memory."""
 
     path: str
     verdict: Verdict
@@ -64,7 +64,7 @@ class Result(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_row(cls, row: Row) -> Result:
-        """Read a row back; rank and host are read off its text again."""
+        """Read a row back; rank and host are parsed from its text again."""
         place = None
         if row.text is not None:
             spoken = split_prefix(row.text)
@@ -97,9 +97,9 @@ Outcome = Result | Unreadable
 
 
 def place_of(diagnosis: Diagnosis) -> Place | None:
-    """The line to show of a unit: the first failure of a job; else the line that tells most of
-    those that speak for the best match, or that shows an error. Results are passed on, so secrets
-    are masked."""
+    """The line to show for a unit: the first failure of a job, otherwise the most informative line
+    that supports the best match, otherwise one that shows an error. Secrets are masked, because
+    results are passed on to others."""
     job = diagnosis.job
     if job and job.failed and job.culprits and job.culprits[0].text:
         first = job.culprits[0]

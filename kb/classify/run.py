@@ -1,4 +1,4 @@
-"""One run over all units: what an engine yields is journalled, reported and summed up."""
+"""One run over all units: records, reports and summarises the outcomes of an engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Engine = Callable[[Sequence[str]], Iterable[Outcome]]
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What a run came to."""
+    """The result of a run."""
 
     summary: Summary
     stopped: bool

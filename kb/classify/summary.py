@@ -1,4 +1,4 @@
-"""All results of a run, counted for those who look at them."""
+"""All results of a run, with counts for the views."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _most_frequent(values: Iterable[Value | None]) -> list[tuple[Value, int]]:
 
 
 def summarize(results: Iterable[Result], unreadable: Iterable[Unreadable]) -> Summary:
-    """Put in order, cluster and count."""
+    """Sort, cluster and count."""
     by_path = {result.path: result for result in results}
     clusters = find_clusters(by_path.values())
     by_path |= {result.path: result for cluster in clusters for result in cluster.members}

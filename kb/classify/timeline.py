@@ -1,4 +1,4 @@
-"""When units failed: by the time in their telling line, else by when the file was last written."""
+"""When units failed: the time in their main line, otherwise the file's modification time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Timeline(msgspec.Struct, frozen=True):
     step: timedelta
     slots: tuple[Slot, ...]
     from_files: int
-    """For so many units the time of the file stands."""
+    """Number of units dated by the modification time of their file."""
 
 
 def find_timeline(results: Iterable[Result]) -> Timeline | None:

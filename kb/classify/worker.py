@@ -25,7 +25,7 @@ class Worker:
         self._service.close()
 
     def classify(self, unit: str) -> Outcome:
-        """Diagnose a unit. Whatever is wrong with one, the others are classified."""
+        """Diagnose a unit. A failure in one unit does not stop the others."""
         try:
             diagnosis = self._service.diagnose(lambda: open_log(unit), top=1).result()
             return Result.of(unit, diagnosis)

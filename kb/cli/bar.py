@@ -21,7 +21,7 @@ class _Rate(ProgressColumn):
 
 
 class Bar(Progress):
-    """A bar on stderr; sentences that are said meanwhile stand above it."""
+    """A bar on stderr; messages printed meanwhile appear above it."""
 
     def __init__(self, title: str) -> None:
         super().__init__(

@@ -122,7 +122,7 @@ def _arguments(paths: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is(unit: str, output: Path | None) -> bool:
-    """The file that is written is not read."""
+    """Whether a unit is the output file, which must not be read."""
     return output is not None and Path(unit).absolute() == output.absolute()
 
 

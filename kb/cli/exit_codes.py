@@ -11,13 +11,13 @@ class ExitCode(IntEnum):
     """How a command ended."""
 
     FOUND = 0
-    """Something matches or may match; nothing is wrong."""
+    """An incident matches or possibly matches, or the check found no problem."""
     NOT_FOUND = 1
     """Nothing known matches, or the input is healthy; or a check found a problem."""
     WRONG_USE = 2
-    """Wrong use, or input that cannot be read; one sentence on stderr says what to do."""
+    """Usage error or unreadable input; one sentence on stderr says what to do."""
     INTERRUPTED = 130
-    """Ctrl-C, as shells have it."""
+    """Ctrl-C; 128 + SIGINT, as in shells."""
     PIPE_CLOSED = 141
     """Nobody reads the output any more, as shells have it."""
 

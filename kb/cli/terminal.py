@@ -34,7 +34,7 @@ def output_console() -> Console:
 
 
 def show(*parts: RenderableType, paged: bool = True) -> None:
-    """Print results; if `paged`, through the pager when they are higher than the terminal."""
+    """Print results; if `paged`, use the pager for output longer than the terminal."""
     from rich.segment import Segments
 
     console = output_console()

@@ -1,4 +1,4 @@
-"""What a change of the incidents does: the ranking of all evidence, before and after."""
+"""Compares the ranking of all evidence before and after a change of the incidents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Move(msgspec.Struct, frozen=True):
 
     @property
     def is_worse(self) -> bool:
-        """Its record has lost position 1, or the bar, or is further down."""
+        """The record lost position 1, fell below the threshold, or ranks lower."""
         if self.before is None or self.after is None:
             return False
         places = [rank.position or 1_000 for rank in (self.before, self.after)]
@@ -72,7 +72,7 @@ _Block = tuple[str, str]
 
 
 def compare(before: IncidentDirectories, after: IncidentDirectories) -> Comparison:
-    """Ask all evidence of both states, and tell what is found elsewhere."""
+    """Search with all evidence in both states, and return the blocks that rank differently."""
     accepted = accepted_before()
     (old, old_wrong), (new, new_wrong) = (
         read_all(library.files(), accepted, chosen=True) for library in (before, after)

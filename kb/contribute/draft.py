@@ -1,4 +1,4 @@
-"""A draft of a record: what a log tells is filled in, what only a person can know is marked."""
+"""Drafts a record: fills in facts from a log, and marks the parts that need a person."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NO_ID = "new-incident"
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """What a person tells of an incident before anything is written; empty where they do not."""
+    """The answers of a person before the draft is written; empty strings for skipped questions."""
 
     title: str = ""
     symptom: str = ""
@@ -96,7 +96,7 @@ def blank_record(answers: Answers, knowledge: KnowledgeBase) -> Incident:
 
 
 def save(record: Incident, path: Path) -> Path:
-    """Write a draft that is called as the file is, and return where it lies.
+    """Write a draft whose id is the file name, and return its path.
 
     Raises:
         OutputError: the file exists, or cannot be written.
@@ -183,7 +183,7 @@ def _hosts(diagnosis: Diagnosis) -> frozenset[str]:
 
 
 def _message(signatures: Sequence[Signature], line: str) -> str:
-    """What is seen: what the log alone says, else its most telling line without who says it."""
+    """The symptom: the finding from the log, otherwise its main line without the rank prefix."""
     literal = next(literal_parts([line]), split_prefix(line).text)
     text = signatures[0].pattern if signatures else literal or "A job fails"
     return shortened(" ".join(text.split()), _LONGEST_TITLE)

@@ -1,4 +1,4 @@
-"""The incidents as they were: at a revision of git, or in another directory."""
+"""The incidents before a change: at a git revision, or in another directory."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kb.errors import CorpusError
 
 @contextmanager
 def library_at(base: str, library: IncidentDirectories) -> Iterator[IncidentDirectories]:
-    """The library with the incidents of `base`, as long as the context lasts.
+    """The library with the incidents of `base`, for the duration of the context.
 
-    A directory stands in the place of the last one of the library. A revision is one of the
-    repository that holds the last one; every directory of the library in this repository is taken
-    as it was then, the others stay.
+    If `base` is a directory, it replaces the last directory of the library. If it is a revision, it
+    refers to the repository of the last directory; all directories of the library in that
+    repository are taken from the revision, the others stay the same.
 
     Raises:
         CorpusError: `base` is neither.
@@ -54,8 +54,8 @@ def _library(directories: list[Path]) -> IncidentDirectories:
 
 
 def _checked_out(commit: str, directory: Path, target: Path) -> Path:
-    """The directory as it was, written to `target`; empty where it was not there yet. One that git
-    does not keep, such as an installed package in a work tree, stays as it is."""
+    """Write the directory at the revision to `target`; empty if it did not exist yet. A directory
+    that git does not track, such as an installed package in a work tree, is returned unchanged."""
     if not _git(directory, "ls-files", "--", "."):
         return directory
     target.mkdir()

@@ -1,7 +1,7 @@
-"""Names of hosts, addresses and people in lines that others will read, replaced by neutral ones.
+"""Replaces names of hosts, addresses and people by neutral ones in text that others will read.
 
-The lines keep the form in which programs print them, and the same name is replaced alike, so that
-the evidence of a record tells the same story as the log it is from.
+The lines keep their form, and equal names get equal replacements, so that the evidence of a record
+stays as consistent as the original log.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SYSTEM_ROOTS = frozenset(
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """One kind of name, and what the n-th of its kind becomes."""
+    """One kind of name, and the replacement of the n-th name of this kind."""
 
     pattern: re.Pattern[str]
     neutral: Callable[[str, int], str]
@@ -78,7 +78,7 @@ _REPLACEMENTS = (
     ),
     Replacement(re.compile(r"(?<![\w.:/~-])(?:/[\w.@+~-]+){2,}"), _path),
 )
-"""In this order. The loopback and link-local addresses stay: their kind tells something."""
+"""Applied in this order. Loopback and link-local addresses stay, because their kind is a clue."""
 
 
 def neutral(text: str, hosts: Collection[str] = ()) -> str:

@@ -1,4 +1,4 @@
-"""Signatures that a draft proposes: literal parts of its evidence that nothing else prints."""
+"""Proposes signatures for a draft: literal parts of its evidence that no other record prints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 4
 _SHORTEST, _LONGEST = 16, 120
 _LEAST_WORDS = 3
 _DIFFERS = re.compile(r"<[^<>]*>|[^\s'\"(]*/[^\s'\")]*|[^\s,;()\[\]{}'\"=]*\d[^\s,;()\[\]{}'\"=]*")
-"""What is another in the next print: paths, and words with a number such as times and hosts."""
+"""Parts that differ from print to print: paths, and words with a number such as times and hosts."""
 _LOOSE = " \t,;:([{]}'\"=|-.&*#>"
 _SOURCE = re.compile(r"\s*(?:File \"|raise |except |assert |return |frame #)")
 """Lines of a traceback that quote the program."""
@@ -27,8 +27,8 @@ def propose(evidence: str, knowledge: KnowledgeBase) -> tuple[Signature, ...]:
     """Parts of the lines that show a failure by themselves, so that healthy logs lack them, and
     that stand in the evidence of no record. The most telling first.
 
-    Strong is what is as fatal as an exception and has a name that no record has: everybody's
-    `list index out of range` is weak.
+    A part is strong if its line is as severe as an exception and contains a name that no record
+    has; a generic message such as `list index out of range` is weak.
     """
     others = _evidence_of_all(knowledge)
     graded = {
@@ -44,7 +44,7 @@ def propose(evidence: str, knowledge: KnowledgeBase) -> tuple[Signature, ...]:
 
 
 def literal_parts(lines: Iterable[str]) -> Iterator[str]:
-    """What stays the same whenever such lines are printed, in order: some words each."""
+    """The invariant parts of such lines, in order; each has a few words."""
     for line in lines:
         said = split_prefix(line).text
         for part in () if _SOURCE.match(said) else _DIFFERS.split(said):
@@ -63,7 +63,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def _trimmed(part: str) -> str:
-    """Without what hangs loose at its ends, and without half a pair of brackets."""
+    """Strip loose punctuation at both ends, and unpaired brackets."""
     part = shortened(part, _LONGEST).strip(_LOOSE)
     if ")" in part.partition("(")[0]:
         part = part.partition(")")[2]

@@ -1,4 +1,4 @@
-"""What a draft leaves to a person, marked where it stands: nobody takes it for knowledge."""
+"""The parts of a draft that a person must fill in, marked so that nobody relies on them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 MARK = "TODO:"
-"""Stands in front of what is still to be written."""
+"""Prefix of text that is still missing."""
 
 NO_SYSTEM = "todo"
 """Stands in `systems` where the log names none."""

@@ -21,9 +21,9 @@ _FIRST_CLAUSE = re.compile(r"\s*[,，;；。]\s*|\.\s+")
 
 
 def answered(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
-    """What the answer does to the belief; None where the text is no answer.
+    """The effect of the answer on the belief; None if the text is not an answer.
 
-    What follows the answer in the same text is heard as further evidence.
+    Text after the answer counts as further evidence.
     """
     inquiry = conversation.inquiry
     if inquiry is None:

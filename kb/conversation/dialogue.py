@@ -24,7 +24,7 @@ _NOT_UNDERSTOOD = (
 
 
 def begin(diagnosis: Diagnosis) -> Conversation:
-    """Say what is seen and what is most likely, and ask what would tell most. Searches nothing."""
+    """State the findings and the most likely cause, and ask the best question. Does not search."""
     conversation = Conversation(diagnosis, (), (opening(diagnosis),), first_question(diagnosis))
     return msgspec.structs.replace(conversation, matches=ranked(conversation))
 
@@ -62,7 +62,7 @@ def _no_answer(conversation: Conversation) -> str:
 
 
 def _believing(conversation: Conversation, told: tuple[Told, ...]) -> Conversation:
-    """Rank again, choose the next question and say what moved because of what."""
+    """Rank again, choose the next question and explain the changes."""
     after = _ranked_again(conversation, told)
     reason = " ".join(told[-1].says)
     text = f"{reason} {_effect(conversation.matches, after.matches)}".strip()

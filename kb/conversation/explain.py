@@ -17,7 +17,8 @@ from kb.verdict import percent
 
 _MOST_PATTERNS = 3
 _CONTRADICTS = 0.5
-"""A told fact speaks against a record that fits it less than half as well as others do."""
+"""Ratio of likelihoods: a statement contradicts a record that fits it less than half as well as
+the others."""
 
 _HELP = """\
 Answer the question with its number or in words, or tell me more:
@@ -146,7 +147,7 @@ def _missing(incident: Incident, conversation: Conversation) -> Iterator[str]:
 
 
 def _about(incident: Incident, conversation: Conversation, *, speaks_for: bool) -> Iterator[str]:
-    """What was told that fits the record clearly better, or clearly worse, than other records."""
+    """Statements that fit the record clearly better, or clearly worse, than other records."""
     for told in conversation.told:
         fits = told.factors.get(incident.id, told.otherwise)
         if speaks_for and told.otherwise < fits * _CONTRADICTS:
@@ -160,7 +161,7 @@ def _words(text: str, question: str | None) -> str:
 
 
 def _would_tell(incident: Incident, conversation: Conversation) -> Iterator[str]:
-    """The observation that tells it from the first one, as either record has it."""
+    """The observation in either record that tells it apart from the first one."""
     first = conversation.matches[0].incident if conversation.matches else incident
     for owner, other in ((incident, first), (first, incident)):
         for item in owner.body.distinguish:

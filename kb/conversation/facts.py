@@ -1,4 +1,4 @@
-"""Facts that rules read off a clause: nodes, hardware, versions, systems, and what is absent.
+"""Rules that extract facts from a clause: nodes, hardware, versions, systems, absent symptoms.
 
 Each rule is a row: how the clause looks, and what it says about the candidates.
 """
@@ -27,7 +27,7 @@ from kb.questions.environment import (
 from kb.questions.versions import fits
 
 UNLIKELY = 0.12
-"""What a record needs was said to be absent; people overlook things."""
+"""Likelihood of "absent" for a thing that the record needs; above 0, because people err."""
 NOT_SPECIAL = 0.2
 """It also happens with another system than the one that the record is about."""
 
@@ -37,7 +37,7 @@ ALTERNATIVES = (
     frozenset({"vllm", "sglang", "tensorrt-llm", "lmdeploy"}),
     frozenset({"slurm", "kubernetes", "docker"}),
 )
-"""Who runs one of them instead of another does not need the other."""
+"""Systems that replace each other: a job that runs one does not need the other."""
 
 _ONE = frozenset("1 one a single 一 单".split())
 """Numbers of nodes that are one; all others are several."""
@@ -65,7 +65,7 @@ _TROUBLE = re.compile(
     r"|exceptions?|packet loss)\b|容器|防火墙|丢包|异常",
     re.IGNORECASE,
 )
-"""What people say is not there; such a clause is never searched as if it were."""
+"""Symptoms that people report as absent; such a clause is never searched as if present."""
 _WELL = re.compile(
     r"\b(?:not|n't|never|works?|fine|okay|ok|no problem|succeeds)\b|n't\b|不|没|正常", re.IGNORECASE
 )
@@ -78,13 +78,13 @@ _ORDINARY = frozenset(
     " happen work hang start run time out gpu rank process job node training train use using"
     " nothing anything one at all 输出 报错 错误 日志 反应 进展".split()
 )
-"""Words of symptoms: that they are absent is what is seen, not what rules a record out."""
+"""Symptom words: their absence is a symptom itself and does not rule a record out."""
 _FILLER = frozenset("run use using version only happen have under inside launch job node".split())
 """Words around a fact that say nothing more."""
 _FEW_WORDS = 2
 _MOST_NAMED = 3
 _MOST_SHARE = 0.6
-"""A word in the signatures of more candidates than this tells nothing apart."""
+"""Maximum share of candidates with a word in their signatures; above it, the word is ignored."""
 
 
 class Facts(msgspec.Struct, frozen=True):

@@ -23,11 +23,11 @@ TOLD_FILE = "(you)"
 _FLOOR = 0.001
 """Confidence of a record that nothing speaks for."""
 _LEAST_SURE = 0.02
-"""The text alone has to bring up something with this confidence, or it is not understood."""
+"""Minimum confidence that the text alone must reach; below it, the text is not understood."""
 _LEAST_FACTOR = 0.25
-"""A sentence that a record has no words for does not rule it out."""
+"""Minimum factor: a sentence without shared words does not rule a record out."""
 _ALONE = 0.5
-"""What the text alone would bring up counts half: the log may be about something else."""
+"""Weight of the result for the text alone: half, because the log may be about something else."""
 _MOST_WORDS = 5
 _WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
 _MOST_FOUND = 10

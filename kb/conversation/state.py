@@ -13,7 +13,7 @@ from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
 from kb.verdict import MAX_CONFIDENCE_AFTER_TALK, SHOW_ALSO_AT, SHOW_AT, Verdict
 
 CONVERSATION_MATCHES = 20
-"""So many matches are kept in order, at most."""
+"""Maximum number of ranked matches."""
 
 
 class Speaker(StrEnum):
@@ -53,7 +53,7 @@ class Told(msgspec.Struct, frozen=True):
     found: tuple[Match, ...] = ()
     """Records that only this brought up, with the confidence that the log alone gives them."""
     asked: tuple[str, ...] = ()
-    """Keys of the questions that need not be asked any more."""
+    """Keys of the questions that are settled."""
     surroundings: KnownEnvironment = _UNKNOWN
     done: tuple[tuple[str, int], ...] = ()
     """Steps of fixes that were taken: id and number, from 1."""
@@ -157,7 +157,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def asked(self) -> frozenset[str]:
-        """Keys of the questions that need not be asked any more."""
+        """Keys of the questions that are settled."""
         return frozenset(key for told in self.told for key in told.asked)
 
     @property

@@ -1,4 +1,4 @@
-"""What the user did already: which step of a fix that is, and what it says that it did not help."""
+"""Actions that the user already took: finds the fix step, and lowers its record if it failed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _TRIED = re.compile(
 )
 """Says that something was done."""
 _PERHAPS = re.compile(r".*(?:\b(?:i|we)\b.*\balready\b|^already\b|已经)", re.IGNORECASE)
-"""So does this, if it is a step: who already waits for hours has done nothing."""
+"""Also an action, but only if it matches a step: "already waiting for hours" is not an action."""
 STEP_DONE = re.compile(
     r"(?:step \d{1,2}|第\s*\d{1,2}\s*步)\s*(?:is |was )?(?:done|做过|做了|完成).*", re.IGNORECASE
 )
-"""What reads like a line of a log, but is not."""
+"""Phrases that look like a log line but are not."""
 _NOT_HELD = re.compile(r"\b(?:have|had) (?:a|an|the|no|\d+)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\bstep (\d{1,2})\b|第\s*(\d{1,2})\s*步", re.IGNORECASE)
 _SPOKEN = frozenset(
@@ -40,7 +40,7 @@ _CHECKS = frozenset(
     "check look find test confirm compare measure list see ask print count search read dump"
     " collect reproduce note determine identify show verify watch inspect".split()
 )
-"""Steps that begin so look at something; they cure nothing."""
+"""First words of steps that only check something and fix nothing."""
 _ADVISES_AGAINST = re.compile(r"(?:Leave|Keep|Avoid|Do not|Don't|Never)\b")
 _MOST_RECORDS = 6
 _ALIKE_WORDS = 0.5
@@ -58,7 +58,7 @@ class TakenStep(msgspec.Struct, frozen=True):
 
 
 def tried(clause: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
-    """The steps of the candidates' fixes that this is; None where it is nothing that was done."""
+    """The matching steps of the candidates' fixes; None if the clause describes no action."""
     acted = bool(_TRIED.match(clause) or STEP_DONE.match(clause))
     if not (acted or _PERHAPS.match(clause)) or _NOT_HELD.search(clause):
         return None
@@ -126,7 +126,7 @@ def _alike(
 
 
 def _rarities(texts: Sequence[frozenset[str]]) -> Mapping[str, float]:
-    """A word that many steps have tells little which one is meant."""
+    """Weights of words: the more steps contain a word, the less it counts."""
     counts = Counter(word for text in texts for word in text)
     return _Rarities({word: 1 / count for word, count in counts.items()})
 

@@ -52,7 +52,7 @@ class KnowledgeBase:
         return self._encoder()
 
     def search(self, query: Query, tier: TierName = TierName.CURATED) -> list[Candidate]:
-        """Ask the index of one tier; a tier that is not there has nothing to say."""
+        """Search the index of one tier; a missing tier gives no results."""
         if tier is TierName.CURATED:
             return self._curated.search(query)
         return self._others[tier].search(query) if tier in self._others else []

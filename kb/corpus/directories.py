@@ -49,8 +49,8 @@ class IncidentFile(msgspec.Struct, frozen=True):
 
 
 class IncidentDirectories:
-    """An ordered list of directories; the same id in a later one overrides. The first is that of
-    the package unless another is given."""
+    """An ordered list of directories; a later one overrides equal ids. The first is the shipped one
+    unless another is given."""
 
     def __init__(self, extra: Iterable[Path | str] = (), first: Path | None = None) -> None:
         self.directories = [
@@ -79,7 +79,7 @@ class IncidentDirectories:
         return next((file for file in self.files() if file.path.stem == identifier), None)
 
     def load(self) -> tuple[list[Incident], list[Problem]]:
-        """Read every file. A wrong one does not keep the others out; its problems are returned."""
+        """Read every file. Return the valid records, and the problems of the invalid ones."""
         incidents: list[Incident] = []
         problems: list[Problem] = []
         for file in self.files():
@@ -115,8 +115,8 @@ class IncidentDirectories:
 
 
 def markdown_files(directory: Path) -> Iterator[Path]:
-    """The incident files below a directory, sorted; README.md, hidden files and what is no file
-    (a pipe, a device, a link to nowhere) are none."""
+    """The incident files below a directory, sorted. Skips README.md, hidden files and everything
+    that is not a regular file (pipes, devices, broken links)."""
     for path in sorted(directory.glob("**/*.md")):
         relative = path.relative_to(directory)
         hidden = any(part.startswith(".") for part in relative.parts)

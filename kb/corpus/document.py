@@ -17,7 +17,7 @@ from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
 _FORM = 2
-"""Raise it when this module makes other documents of the same file."""
+"""Increase this number when this module produces different documents from the same file."""
 
 _PASSAGE_CHARACTERS = 600
 _EVIDENCE_LINES = 12
@@ -32,7 +32,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def digest(source: bytes) -> str:
-    """What tells that a file has to be indexed again: its content, and this module's form."""
+    """Key that changes when a file must be indexed again: hash of its content and of `_FORM`."""
     return hashlib.sha256(b"%d\0" % _FORM + source).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """A tier: documents that compete with each other, with an index and statistics of their own.
 
-How rare a word or a pattern is, and how a score becomes a confidence, is counted within one tier.
-So nobody's answers change when another tier grows.
+Word frequencies, pattern frequencies and the calibration are computed per tier. So the answers of
+one tier do not change when another tier grows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TierName(StrEnum):
     CURATED = "curated"
     """Reviewed records, of the package and of the team: they alone can be a match."""
     IMPORTED = "imported"
-    """Reports that nobody reviewed: leads, never a match."""
+    """Unreviewed reports: leads, never a match."""
 
 
 class Tier:
@@ -62,7 +62,7 @@ class Tier:
         return self._open()
 
     def search(self, query: Query) -> list[Candidate]:
-        """Ask the index. Most of many logs say the same once masked; that is asked once."""
+        """Search the index. Many logs are equal after masking, so results are cached."""
         return self._remembered(query)
 
     def payloads(self) -> dict[str, bytes]:

@@ -1,12 +1,12 @@
-"""The one place where confidence is made.
+"""The only module that computes confidence.
 
-Each candidate gets a score that is linear in what speaks for it. The candidates of one question
-then compete with each other and with "nothing known": `p = exp(s) / (1 + sum of all exp(s))`
-(a conditional logit with a null alternative: McFadden, 1974). So probabilities add up to at most
-1, two look-alikes that fit equally well share, and foreign text, for which nothing speaks, gets 0.
-What the first one gets is then set to how often such an answer was right on reports of incidents
-held out of the fit (Platt scaling: Platt, 1999); the others share the rest. A cause that has no
-record yet may print what a known one prints, so no confidence reaches 1.
+Each candidate gets a score that is linear in its features. The candidates of one question then
+compete with each other and with "nothing known": `p = exp(s) / (1 + sum of all exp(s))` (a
+conditional logit with a null alternative: McFadden, 1974). So probabilities add up to at most 1,
+two look-alikes that fit equally well share it, and unrelated text without any evidence gets 0.
+The probability of the first candidate is then calibrated on reports of held-out incidents (Platt
+scaling: Platt, 1999); the others share the rest. A cause without a record may print the same
+lines as a known one, so no confidence reaches 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from kb.diagnosis.features import Features, Model, load_model
 
 MAX_SCORE = 20.0
-"""In log odds. A score above it changes no answer; `exp` of a much larger one overflows."""
+"""In log odds. A higher score changes no answer; `exp` of a much larger score overflows."""
 
 _SPEAK_ALONE = ("strong_signatures", "weak_signatures")
 _SPEAK_TOGETHER = ("coverage", "cosine")
@@ -55,7 +55,7 @@ def _odds(features: Features, model: Model) -> float:
 
 
 def _is_candidate(values: dict[str, float]) -> bool:
-    """Whether anything speaks for it: one signature, or words and meaning together."""
+    """Whether there is any evidence for it: a signature, or words and meaning together."""
     return any(values[name] for name in _SPEAK_ALONE) or all(
         values[name] for name in _SPEAK_TOGETHER
     )

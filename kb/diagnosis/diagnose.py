@@ -1,4 +1,4 @@
-"""The waist: every way in goes through `diagnose`, every view hangs off `Diagnosis`."""
+"""The central function `diagnose`: all inputs go through it, all views use its `Diagnosis`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from kb.verdict import (
 )
 
 MAX_CANDIDATES = 40
-"""Records kept for a conversation to choose among; those behind have no share worth a question."""
+"""Maximum number of records kept for a conversation; the rest are too unlikely for a question."""
 
 MIN_CONFIDENCE = 0.0001
-"""Confidences are rounded to four digits; a record below that is no candidate."""
+"""Confidences are rounded to four digits; a record below this value is not a candidate."""
 
 
 def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -> Diagnosis:
@@ -66,7 +66,7 @@ class _Opinion(msgspec.Struct, frozen=True):
 
     evidence: Evidence
     ranked: list[Match]
-    """All that could be behind it, likely or not."""
+    """All possible causes, likely or not."""
     matches: list[Match]
     """Those worth showing."""
     notes: tuple[Note, ...]
@@ -86,8 +86,8 @@ class _Opinion(msgspec.Struct, frozen=True):
 
 
 def _opinion(scanned: ScannedLog, knowledge: KnowledgeBase, analysis: Analysis | None) -> _Opinion:
-    """Of a job, the lines of its culprits are asked first. A paste in which they alone do not
-    suffice is asked whole, as long as they are a part of the answer."""
+    """For a job, search with the culprits' lines first. If they do not suffice in a paste, search
+    with all lines, provided that the answer still includes the culprits' lines."""
     if analysis is None or not analysis.evidence:
         return _ask(scanned.collector.evidence(), knowledge, analysis)
     excerpt = collect(analysis.evidence, knowledge.signatures, knowledge.markers)
@@ -104,7 +104,7 @@ def _opinion(scanned: ScannedLog, knowledge: KnowledgeBase, analysis: Analysis |
 
 
 def _merged(matches: list[Match], analysis: Analysis, knowledge: KnowledgeBase) -> list[Match]:
-    """Add what is known about such a failure in general, below the bar: the lines do not say it."""
+    """Add records about this kind of failure, below the threshold, because no line proves them."""
     job = analysis.job
     first = job.culprits[0] if job.culprits else None
     if first is None or job.finding is None:
@@ -152,7 +152,7 @@ def _notes(found: Iterable[ScoredCandidate]) -> tuple[Note, ...]:
 
 
 def weigh(evidence: Evidence, knowledge: KnowledgeBase) -> list[Match]:
-    """What could be behind some evidence, best first, whether likely enough to be shown or not."""
+    """All candidates for some evidence, best first, including those too unlikely to show."""
     found = retrieve(evidence, knowledge)
     return _ranked(found, evidence, no_failure=no_failure_is_seen(found, evidence))
 

@@ -1,4 +1,4 @@
-"""What speaks for one candidate, and how it enters the score.
+"""The features of one candidate, and how they enter the score.
 
 The rows of confidence.toml are the one ordered table of features: name, weight, and the range that
 counts. `Features` holds their raw values under the same names; loading checks that both agree.
@@ -15,14 +15,14 @@ import msgspec
 
 
 class Features(msgspec.Struct, frozen=True):
-    """What speaks for one candidate, and what against it, as measured. None is negative."""
+    """The raw features for and against one candidate. None is negative."""
 
     strong_signatures: float = 0.0
     """Strong signatures seen, each divided by the number of records that have it."""
     weak_signatures: float = 0.0
     """Weak signatures seen, likewise."""
     coverage: float = 0.0
-    """Share of the query's words, by rarity, that the record has. 0 to 1."""
+    """Share of the query's words, weighted by rarity, that the record contains. 0 to 1."""
     shared_idf: float = 0.0
     """Weight of all the query's words that the record has (1 = one rare word)."""
     best_line_idf: float = 0.0
@@ -30,14 +30,14 @@ class Features(msgspec.Struct, frozen=True):
     cosine: float = 0.0
     """Cosine of the nearest passages. 0 to 1."""
     shared_systems: float = 0.0
-    """Systems that the log speaks of and the record is about, by rarity (1 = of this alone)."""
+    """Weight by rarity of the systems that log and record share (1 = of this record alone)."""
     log_lines: float = 0.0
     """log(1 + distinct lines that were searched): many lines share words with anything."""
     no_failure_seen: float = 0.0
-    """1 when no line of a log shows a failure: many a hang prints none, but most such logs are
+    """1 if no line of a log shows a failure. Many hangs print none, but most such logs are
     healthy."""
     progress_without_failure: float = 0.0
-    """1 when, besides, the work goes on to the end of the log."""
+    """1 if, in addition, the work continues to the end of the log."""
     shared_code: float = 0.0
     """1 when the log states an exact code that the record's evidence states as well."""
     other_code: float = 0.0
@@ -51,14 +51,14 @@ class FeatureRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weight: float
     """At least 0; at most 0 for a feature `against` the candidate."""
     foreign: float = 0.0
-    """The raw value that text from another field reaches as well; what is below counts as 0."""
+    """The raw value that unrelated text reaches too; values below it count as 0."""
     most: float = math.inf
-    """The raw value from which more says no more."""
+    """The raw value above which the feature saturates."""
     unit: float = 1.0
     """The raw difference that counts as 1."""
     half_at_idf: float = 0.0
-    """The value counts by half when the shared words weigh this much: two or three words are
-    little, even when they are all words of the query."""
+    """The value is halved at this weight of shared words: two or three words say little, even
+    if they are all words of the query."""
     against: bool = False
 
     def value(self, features: Features) -> float:
@@ -79,7 +79,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offset: float
     """Of the calibration, in log odds."""
     bias: float
-    """The score of a candidate for which nothing speaks."""
+    """The score of a candidate without any evidence."""
     feature: tuple[FeatureRow, ...]
 
     def __post_init__(self) -> None:

@@ -13,10 +13,10 @@ from kb.questions import Belief, QuestionPlan, next_question, seen_in
 from kb.verdict import Verdict, decide
 
 MAX_MATCHES_SHOWN = 5
-"""Matches shown unless the user asks for another number: more than fit a screen are not read."""
+"""Default number of matches shown; nobody reads more than fit on a screen."""
 
 DONT_KNOW = "don't know"
-"""Can be answered to every question, and changes nothing."""
+"""A valid answer to every question; it changes nothing."""
 
 
 class By(StrEnum):
@@ -97,7 +97,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
     @property
     def question(self) -> Question | None:
-        """What would tell most about the order; worked out when it is asked for."""
+        """The most informative question, computed lazily."""
         plan = first_question(self)
         return to_question(plan) if plan else None
 

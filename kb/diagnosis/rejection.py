@@ -9,10 +9,10 @@ from kb.evidence import Evidence, EvidenceLine
 from kb.incident import Incident
 
 MAX_NEAR_MISSES = 2
-"""Closest records that are named: a third one is hardly ever close."""
+"""Number of closest records shown; a third one is rarely close."""
 
 MAX_LINES_NAMED = 3
-"""Line numbers in one sentence: more are not read."""
+"""Maximum number of line numbers in one sentence."""
 
 
 def explain_rejections(ranked: Sequence[Match], evidence: Evidence) -> tuple[NearMiss, ...]:

@@ -1,4 +1,4 @@
-"""What a search finds in a tier: records, each with the user's lines that speak for it."""
+"""The results of a search in a tier: records, each with the user's lines that support it."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from kb.evidence.markers import Grade
 from kb.incident import Incident, Kind, Strength
 
 MAX_QUERY_LINES = 60
-"""Lines searched by words: the most telling ones come first, later ones only cost time."""
+"""Number of lines searched by words; the most informative come first, later ones cost time."""
 
 MAX_QUERY_PASSAGES = 2
-"""Passages that are encoded, at some 3 ms each: the whole input, and its telling lines."""
+"""Number of encoded passages, about 3 ms each: the whole input, and its informative lines."""
 
 MAX_PASSAGE_LINES = 8
 MAX_PASSAGE_CHARACTERS = 900
-"""The encoder reads 256 tokens; what is longer is cut off there anyway."""
+"""Characters per passage; the encoder truncates at 256 tokens anyway."""
 
 MAX_WHY_LINES = 4
-"""Lines quoted for one record: more is not read."""
+"""Maximum number of lines quoted for one record."""
 
 MIN_TELLING_IDF = 1.2
-"""A line speaks for a record when the words they share weigh more than one rare word."""
+"""A line supports a record if their shared words weigh more than one rare word."""
 
 
 class ScoredCandidate(msgspec.Struct, frozen=True):
-    """A record that something speaks for, and how much."""
+    """A record with its features and supporting lines."""
 
     incident: Incident
     features: Features
     """But for what the whole log says: see `for_log_without_failure`."""
     why: tuple[Why, ...]
-    """The lines that speak for it, in the order of the log."""
+    """The lines that support it, in the order of the log."""
     has_signature: bool
     """The log holds at least one pattern that the record declares."""
 
@@ -63,7 +63,7 @@ def retrieve(evidence: Evidence, knowledge: KnowledgeBase) -> list[ScoredCandida
 
 
 def to_query(evidence: Evidence) -> Query:
-    """What the index is asked: telling lines for the words, the gist of them for the meaning."""
+    """The query for the index: informative lines for words, a summary of them for meaning."""
     lines = [_searchable(line) for line in evidence.lines[:MAX_QUERY_LINES]]
     return Query(
         lines=(*lines, fact_words(evidence.facts)),
@@ -158,7 +158,7 @@ def _differ_in_codes(log: Facts, record: Facts) -> bool:
 
 
 def no_failure_is_seen(found: Sequence[ScoredCandidate], evidence: Evidence) -> bool:
-    """Nothing but a program's output, and no line shows a failure but those known to be noise."""
+    """Whether the text is only program output, and no line except known noise shows a failure."""
     noise = {
         (why.line.file, why.line.number)
         for one in found

@@ -27,7 +27,7 @@ Choice = Callable[[Conversation], QuestionPlan | None]
 """Which question is asked next."""
 
 MOST_QUESTIONS = 60
-"""Nobody answers more."""
+"""Maximum number of questions."""
 
 
 class Talk(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Talk(msgspec.Struct, frozen=True):
     record: str
     """The true one."""
     questions: int | None
-    """After so many the true record was first and stayed first; None where it never did."""
+    """Number of questions after which the true record was first and stayed first; None if never."""
     asked: int
     """Questions until there was none left that would change the order."""
     candidate: bool
@@ -136,7 +136,7 @@ def _in_fixed_order(conversation: Conversation) -> QuestionPlan | None:
 
 
 def answer(true: Incident, inquiry: QuestionPlan) -> str:
-    """What an honest user says who knows the true record and nothing else."""
+    """The answer of an honest user who knows only the true record."""
     return _ANSWERS[inquiry.topic](true, inquiry) or DONT_KNOW
 
 
@@ -164,7 +164,7 @@ def _hardware(true: Incident, _inquiry: QuestionPlan) -> str | None:
 
 
 def _version(true: Incident, inquiry: QuestionPlan) -> str | None:
-    """Who meets an incident that is fixed runs a version before the fix."""
+    """A user with an incident that is fixed runs a version before the fix."""
     return "no" if true.id in inquiry.records else None
 
 

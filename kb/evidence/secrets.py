@@ -48,7 +48,7 @@ _VALUE = (
     r"(?!(?:none|null|nil|true|false|empty|undefined|\*+|\.+|…)(?:[\\\"'\s,;)}\]]|$))"
     r"(?!(?:~|\.{1,2})?/(?:[\w.@-]+/)*[\w.@-]*(?:[\\\"'\s,;)}\]]|$))"
 )
-"""What follows a name and is not a secret: nothing, or a path."""
+"""Values after a name that are not secrets: an empty value, or a path."""
 _QUOTED = (
     rf"\\?\"{_VALUE}(?P<double>[^\"\\\n<$][^\"\\\n]*)|\\?'{_VALUE}(?P<single>[^'\\\n<$][^'\\\n]*)"
 )
@@ -94,7 +94,7 @@ _NAMED = {
         rf"(?P<bare>(?!\d+\b)(?={_BARE}{{0,200}}\d){_BARE}{{12,}})",
     ),
     "password": (
-        # What stands behind a colon and goes on is a sentence.
+        # Text after a colon that continues with more words is a sentence.
         rf"{_NAME}{_CLOSED}(?:(=>|:?={{1,2}})|:)[ \t]{{0,4}}(?:{_QUOTED}"
         rf"|{_VALUE}(?P<bare>{_BARE}++)(?(1)|(?=[ \t\r]*(?:$|[,;}}&\])]))))",
         rf"(?<![\w-])--(?:[\w-]{{0,40}}-)?(?:token|password|passwd|secret|api-key)[ =]{{1,4}}"

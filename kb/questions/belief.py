@@ -57,7 +57,7 @@ class Belief(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> list[str]:
-        """Ids, most likely first; among equals as they were."""
+        """Ids, most likely first; the sort is stable."""
         return sorted(self.shares, key=lambda identifier: -self.shares[identifier])
 
     @property

@@ -14,7 +14,7 @@ LEAST_GAIN = 0.03
 """In bits. A question that promises less is not asked."""
 
 MOST_WEIGHED = 20
-"""So many candidates, the likeliest, are asked about."""
+"""Number of most likely candidates that questions are about."""
 
 
 def next_question(

@@ -1,4 +1,4 @@
-"""What is asked about the job itself: what runs, on how many nodes, on what, in which version.
+"""Questions about the job itself: systems, number of nodes, accelerators, versions.
 
 The records' environments say which answer each of them expects. Adding a family of hardware is
 adding a row.
@@ -24,13 +24,13 @@ NONE_OF_THESE = "none of these"
 ONE_NODE, SEVERAL_NODES = "one", "several"
 
 RUNS_IF_NEEDED = 0.85
-"""A system that a record is about is named by whoever meets the incident."""
+"""Likelihood that a user with this incident names a system that the record is about."""
 RUNS_IF_NOT = 0.3
 """Another cause, and one of the systems runs all the same."""
 FITS_TOPOLOGY = 0.93
 FITS_HARDWARE = 0.9
 OLDER_IF_FIXED = 0.93
-"""An incident that was fixed is met in a version before the fix."""
+"""Likelihood that a user with a fixed incident runs a version before the fix."""
 
 _MOST_SYSTEMS = 3
 
@@ -151,7 +151,7 @@ def systems(names: Sequence[str], needed: Mapping[str, frozenset[str]]) -> Quest
 
 
 def _picks(names: Sequence[str], needs: frozenset[str]) -> list[float]:
-    """How likely each name is picked, and none of them, by one who has these needs."""
+    """Likelihood of picking each name, or none, for a job with these needs."""
     mine = [name in needs for name in names]
     if not any(mine):
         return [RUNS_IF_NOT / len(names)] * len(names) + [1 - RUNS_IF_NOT]

@@ -7,8 +7,8 @@ import math
 from kb.questions.belief import Belief, Option, QuestionPlan
 
 NEAR = 10.0
-"""Another record is near the first one when a single answer such as `yes` to an observation of its
-own (0.85 against 0.08) would put it there."""
+"""Another record is near the first one if one more answer, such as `yes` to its own observation
+(0.85 against 0.08), would put it first."""
 
 
 def expected_gain(belief: Belief, inquiry: QuestionPlan) -> float:
@@ -21,7 +21,7 @@ def expected_gain(belief: Belief, inquiry: QuestionPlan) -> float:
 
 
 def _gain(belief: Belief, option: Option) -> float:
-    """The part of one answer. All that it says nothing about counts as one."""
+    """The contribution of one answer. Records without a likelihood for it count as one."""
     shares = belief.shares
     named = [(shares[i], under) for i, under in option.likelihoods.items() if i in shares]
     rest = belief.total - sum(share for share, _ in named)

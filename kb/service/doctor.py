@@ -1,4 +1,4 @@
-"""Is everything there that a diagnosis needs? Each check really uses what it checks."""
+"""Checks that everything a diagnosis needs works, by using it."""
 
 from __future__ import annotations
 

@@ -67,8 +67,7 @@ class HandOff(msgspec.Struct, frozen=True):
         done: Mapping[str, Collection[int]] | None = None,
         conversation: Iterable[Spoken] = (),
     ) -> HandOff:
-        """Take down what there is, with secrets masked. `matches` are those of the diagnosis unless
-        given."""
+        """Create the note, with secrets masked. `matches` defaults to those of the diagnosis."""
         if matches is not None:
             diagnosis = diagnosis.with_matches(tuple(matches))
         said = tuple(Said(turn.speaker, turn.text) for turn in conversation)

@@ -37,7 +37,7 @@ class Search(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
     """The files and directories that were asked about."""
     title: str
-    """One line to know it by: what tells most of what was asked."""
+    """A one-line title: the most informative line of the query."""
     verdict: Verdict
     incident: str | None
     """The id of the best match."""
@@ -60,8 +60,8 @@ class Search(msgspec.Struct, frozen=True):
 
 
 class History:
-    """The file of the last searches. What goes wrong with it is told with `notify`, never raised:
-    whoever searches has other worries.
+    """The file of the last searches. Errors are reported with `notify` and never raised, because
+    the history must not interrupt a search.
 
     With `history = false` in the settings it is empty and stays so.
     """

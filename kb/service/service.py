@@ -1,4 +1,4 @@
-"""The one object that faces ask. One thread owns the knowledge, so that no face waits for it.
+"""The object that all faces call. One thread owns the knowledge, so that no face blocks.
 
 Every method returns a future: the command line waits for it, the screen and a server await it.
 """
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 REFRESH_SECONDS = 1.0
-"""The files of all incidents are looked at for changes at most this often: it takes 10 ms."""
+"""Minimum interval between checks of all incident files for changes; a check takes 10 ms."""
 
 MATCHES = 5
 """Matches of an answer unless the user asks for another number."""
 
 
 class SupersededError(Exception):
-    """Nobody waits for this any more: a newer diagnosis began, or the service is closed."""
+    """The result is no longer needed: a newer diagnosis began, or the service is closed."""
 
 
 class Service:

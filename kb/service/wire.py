@@ -1,6 +1,6 @@
-"""What programs get: the types here are the JSON schema, `docs/ask.schema.json`.
+"""The output for programs: these types define the JSON schema, `docs/ask.schema.json`.
 
-Whatever leaves goes through here, and here secrets are masked. The person who pasted the log still
+All exported data goes through this module, which masks secrets. The person who pasted the log still
 sees their own text: their terminal and their screen show the `Diagnosis` itself.
 """
 
@@ -177,7 +177,7 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def to_answer(diagnosis: Diagnosis) -> Answer:
-    """The answer that leaves, with secrets masked in all that comes from the user's log."""
+    """The exported answer, with secrets masked in all text from the user's log."""
     outgoing = with_whole_keys_masked(diagnosis)
     question = outgoing.question
     return Answer(

@@ -11,7 +11,7 @@ _LONGEST = 90
 
 
 def diff_lines(comparison: Comparison) -> Iterator[str]:
-    """The moves, worse ones first, and a summary."""
+    """The evidence blocks that rank differently, worse ones first, and a summary."""
     for move in comparison.moves:
         yield from map(strip_controls, _move(move))
         yield ""

@@ -21,8 +21,8 @@ _MOST_CULPRITS = 4
 
 
 def to_markdown(handoff: HandOff) -> str:
-    """A page that any forge or chat renders. What programs and people wrote stands in blocks that
-    nothing in it can close."""
+    """Markdown that any chat or code host renders. Text by programs and people is in fenced blocks
+    that it cannot close."""
     return "\n\n".join(filter(None, _parts(handoff))) + "\n"
 
 

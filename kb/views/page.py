@@ -109,7 +109,7 @@ def _timeline(summary: Summary) -> dict[str, Any] | None:
 
 
 def _bars(slot: Slot, most: int) -> Iterator[dict[str, Any]]:
-    """One upon the other, the highest as high as the picture."""
+    """Stacked bars, scaled so that the tallest fills the picture."""
     top = 100.0
     for verdict in _FAILED:
         if count := slot.counts[verdict]:

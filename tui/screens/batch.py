@@ -129,7 +129,8 @@ class BatchScreen(Screen[Path | None]):
 
 
 def _prepare_for_processes() -> None:
-    """Start what Python needs for them with the real error stream: that of the app is no file."""
+    """Start the helper process of multiprocessing with the real stderr, because the app's is not a
+    file."""
     with redirect_stderr(sys.__stderr__):
         resource_tracker.ensure_running()
 
@@ -144,7 +145,7 @@ def _cells(outcome: Outcome, directory: Path) -> tuple[str, ...]:
 
 
 def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """What has come every quarter of a second: a screen that draws each row does little else."""
+    """Collect rows for a quarter of a second, because drawing each row separately is too slow."""
     batch: list[Item] = []
     since = time.monotonic()
     for item in items:

@@ -149,7 +149,7 @@ class MainScreen(CaseActions):
         await self.query_one(Talk).clear()
         self.app.say_ready(case.diagnosis.elapsed_ms)
         await self._show_matches(case)
-        if not self.is_draft:  # whoever types on is not interrupted
+        if not self.is_draft:  # do not interrupt the user while typing
             self.query_one(MatchList if case.conversation.matches else Detail).focus()
 
     async def _show_matches(self, case: Case) -> None:

@@ -256,7 +256,7 @@ class LogView(ScrollView):
         return self.get_component_rich_style(name, partial=True)
 
     def _beyond(self, y: int) -> Strip:
-        """The rows that no line is on; the first says why there is none at all."""
+        """Rows below the last line; the first one says why the log has no lines."""
         if y or self._lines is None or self.line_count:
             return Strip([])
         text = "[the log is empty]" if self._lines.complete else "[reading ...]"

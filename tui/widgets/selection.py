@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 MOST_SELECTED = 10_000
-"""So many lines are taken of a selection, which may be a whole log."""
+"""Maximum number of lines copied from a selection, which may be a whole log."""
 
 
 def selected_text(lines: Lines, selection: Selection) -> str:

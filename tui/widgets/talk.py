@@ -63,7 +63,7 @@ class TurnRow(Static):
         self._newest = newest
 
     def on_resize(self) -> None:
-        """Only now it is known where it lies."""
+        """Scroll after the layout, when the position of the turn is known."""
         if self._newest and isinstance(self.parent, VerticalScroll):
             self._newest = False
             self.parent.scroll_to(y=self.virtual_region.y, animate=False, force=True)

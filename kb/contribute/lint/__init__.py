@@ -82,8 +82,8 @@ def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
 def read_all(
     files: Iterable[IncidentFile], accepted: Mapping[str, Incident], *, chosen: bool
 ) -> tuple[list[CheckedFile], list[Problem]]:
-    """Read files, but for those whose content was `accepted` before; and what is wrong with the
-    shape of the others."""
+    """Read the files, except those whose content was `accepted` before; return them and the
+    problems in the shape of the others."""
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
     package = packaged_incidents().resolve()

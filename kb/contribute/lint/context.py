@@ -1,8 +1,7 @@
-"""All files of one check, and an index of them that is there when a rule asks for it.
+"""All files of one check, and an index of them that is built when a rule needs it.
 
-The linter has a store of its own, which only saves time: one that cannot be used is made again, or
-kept in memory. What the index of the commands has encoded is not encoded again, nor are the
-questions of earlier runs.
+The linter has a separate store as a cache: if it is unusable, it is rebuilt or kept in memory.
+Vectors of the main index and of earlier runs are reused.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ _MOST_QUESTIONS = 20_000
 class LintContext:
     """The files of one check. Close it after use.
 
-    Those of the `directories` are looked up in the index of the commands. What is not `kept` is
-    indexed in memory, and the linter's store stays as it is.
+    Vectors of the `directories` come from the main index. With `kept` false, the files are indexed
+    in memory, and the linter's store does not change.
     """
 
     def __init__(
@@ -94,8 +93,8 @@ class LintContext:
         return frozenset(scanner.patterns[number] for number, _end in scanner.scan(text.encode()))
 
     def encode_ahead(self, blocks: Sequence[str]) -> None:
-        """Encode what these blocks of evidence will be asked by at once: the encoder uses all cores
-        then. A block that was asked before is not even read."""
+        """Encode the queries of these evidence blocks in one batch, so that the encoder uses all
+        cores. Blocks from the cache are skipped."""
         marks = {f"asked {text_hash(block)}": block for block in blocks}
         new = [block for mark, block in marks.items() if mark not in self._questions]
         passages = [passage for block in new for passage in _passages(block, self.knowledge)]

@@ -91,13 +91,13 @@ class _Likeness:
 
 
 def _written(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """One column: what is still to be written is alike in all drafts, and says nothing."""
+    """One column. TODO texts are ignored, because they are the same in all drafts."""
     return np.array([[MARK not in text] for text in texts])
 
 
 def _told_apart(one: CheckedFile, other: CheckedFile) -> bool:
     if one.incident.id == other.incident.id:
-        return True  # the same id twice is another rule's
+        return True  # IDS401 reports duplicate ids
     named = {item.other for item in one.incident.body.distinguish}
     return other.incident.id in named or one.incident.id in {
         item.other for item in other.incident.body.distinguish

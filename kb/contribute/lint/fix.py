@@ -1,4 +1,4 @@
-"""What the linter can mend by itself, without losing a word that a person wrote."""
+"""Automatic fixes of the linter that lose no text."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def fix(text: str) -> Fixed:
 
 
 def _words(text: str) -> Counter[str]:
-    """What must be the same before and after. Steps are numbered anew, and a block of evidence is
-    always `text`."""
+    """The text that must not change. Excludes step numbers and the language of evidence blocks,
+    which the canonical form rewrites."""
     body = re.sub(r"^\s*(?:\d+[.)] |`{3,}|~{3,}).*?$", _without_marker, text, flags=re.MULTILINE)
     return Counter(_WORD.findall(body))
 
@@ -78,8 +78,8 @@ def _without_marker(line: re.Match[str]) -> str:
 
 
 def _once(incident: Incident) -> Incident:
-    """Every entry of a list once; of two signatures with one pattern, both stay unless they say the
-    same."""
+    """Remove duplicate entries of lists. Two signatures with one pattern both stay unless they are
+    equal."""
     header = incident.header
     return msgspec.structs.replace(
         incident,

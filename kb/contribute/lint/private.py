@@ -1,4 +1,4 @@
-"""Rules about what must not leave a team: secrets, and names of machines and people."""
+"""Rules about private data: secrets, and names of machines and people."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 _RESOLVERS = frozenset({"1.1.1.1", "8.8.4.4", "8.8.8.8"})
-"""Addresses of everybody, asked which way a packet takes."""
+"""Public DNS resolvers. Programs use these addresses to look up a route."""
 
 
 class HoldsSecret(Rule):

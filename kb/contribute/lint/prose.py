@@ -1,4 +1,4 @@
-"""Rules about what a tired person at three in the morning has to read."""
+"""Rules about prose: a tired person at 3 a.m. must understand it."""
 
 from __future__ import annotations
 

@@ -53,4 +53,4 @@ CONDITIONS = frozenset(
     unless until when whenever where wherever which while with within without
     """.split()
 )
-"""What may stand in front of the verb: when, where and for whom the step holds."""
+"""Words that may precede the verb: conditions of time, place or person."""
