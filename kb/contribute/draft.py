@@ -17,9 +17,9 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis
 from kb.errors import OutputError
 from kb.evidence import EvidenceLine, Facts
-from kb.evidence.facts import SYSTEMS
 from kb.evidence.markers import Grade
 from kb.evidence.secrets import mask_lines, without_secrets
+from kb.evidence.systems import system_patterns
 from kb.files import write_new
 from kb.incident import (
     Body,
@@ -191,7 +191,7 @@ def _message(signatures: Sequence[Signature], line: str) -> str:
 
 def _systems(facts: Facts, evidence: str) -> tuple[str, ...]:
     """Those that the log speaks of; those of the evidence first."""
-    spoken = {name: len(SYSTEMS[name].findall(evidence)) for name in facts.systems}
+    spoken = {name: len(system_patterns()[name].findall(evidence)) for name in facts.systems}
     return tuple(sorted(spoken, key=lambda name: -spoken[name])[:_MOST_SYSTEMS])
 
 

@@ -12,7 +12,8 @@ import msgspec
 
 from index.tokens import tokenize
 from kb.conversation.state import Told, weighing
-from kb.evidence.facts import SYSTEMS, find_facts
+from kb.evidence.facts import find_facts
+from kb.evidence.systems import alternatives, full_names, system_patterns
 from kb.incident import Incident, Topology
 from kb.questions import KnownEnvironment
 from kb.questions.environment import (
@@ -21,6 +22,7 @@ from kb.questions.environment import (
     RUNS_IF_NEEDED,
     RUNS_IF_NOT,
     hardware,
+    names_family,
     nodes,
     systems_of,
 )
@@ -31,14 +33,6 @@ UNLIKELY = 0.12
 NOT_SPECIAL = 0.2
 """It also happens with another system than the one that the record is about."""
 
-ALTERNATIVES = (
-    frozenset({"nccl", "gloo", "mpi"}),
-    frozenset({"deepspeed", "fsdp", "megatron-lm"}),
-    frozenset({"vllm", "sglang", "tensorrt-llm", "lmdeploy"}),
-    frozenset({"slurm", "kubernetes", "docker"}),
-)
-"""Systems that replace each other: a job that runs one does not need the other."""
-
 _ONE = frozenset("1 one a single 一 单".split())
 """Numbers of nodes that are one; all others are several."""
 _NODES = re.compile(
@@ -48,7 +42,6 @@ _NODES = re.compile(
     re.IGNORECASE,
 )
 _VERSION = re.compile(r"\b([A-Za-z][A-Za-z_-]+)[ =:]*(?:version )?v?(\d+\.\d+(?:\.\d+)*)")
-_FULL_NAMES = {"torch": "pytorch", "te": "transformer-engine", "megatron": "megatron-lm"}
 _ALSO = re.compile(
     r"\b(?:also|same|still)\b.*\b(?:with|on|under|using|in|without)\b(?P<what>.*)"
     r"|(?P<zh>.+?)(?:上|下|里)?(?:也|同样)(?:会|是|有|一样|卡|挂|报|出现)",
@@ -109,8 +102,10 @@ def facts_told(clause: str, candidates: Sequence[Incident], known: KnownEnvironm
 def _unexplained(clause: str) -> set[str]:
     """The words that no rule reads."""
     rest = clause
-    for pattern in (_NODES, _VERSION, *SYSTEMS.values(), *(f.compiled for f in FAMILIES)):
+    for pattern in (_NODES, _VERSION, *system_patterns().values()):
         rest = pattern.sub(" ", rest)
+    for family in FAMILIES:
+        rest = re.sub(family.pattern, " ", rest, flags=re.IGNORECASE)
     return set(tokenize(rest)) - _FILLER
 
 
@@ -126,7 +121,7 @@ def _also(clause: str, candidates: Sequence[Incident]) -> Told | None:
     if "without" in clause.lower():
         ids = [i.id for i in candidates if systems_of(i) & named]
         return _against(ids, NOT_SPECIAL, f"It also happens without {_listed(named)}")
-    groups = [group for group in ALTERNATIVES if group & named]
+    groups = [group for group in alternatives() if group & named]
     others = frozenset().union(*groups) - named
     ids = [i.id for i in candidates if i.header.systems[0] in others]
     return _against(ids, NOT_SPECIAL, f"It also happens with {_listed(named)}")
@@ -201,7 +196,7 @@ def _versions(clause: str, candidates: Sequence[Incident], _known: KnownEnvironm
     told = {
         system: version
         for name, version in _VERSION.findall(clause)
-        for system in find_facts([_FULL_NAMES.get(name.lower(), name)]).systems
+        for system in find_facts([full_names().get(name.lower(), name)]).systems
     }
     if not told:
         return None
@@ -219,7 +214,7 @@ def _versions(clause: str, candidates: Sequence[Incident], _known: KnownEnvironm
 
 
 def _hardware(clause: str, candidates: Sequence[Incident], _known: KnownEnvironment) -> Told | None:
-    found = [place for place, family in enumerate(FAMILIES) if family.compiled.search(clause)]
+    found = [place for place, family in enumerate(FAMILIES) if names_family(family, clause)]
     if len(found) != 1:
         return None
     option = hardware(candidates).options[found[0]]

@@ -1,7 +1,7 @@
 """Facts that can be read off lines: what runs, in which version, and the exact codes.
 
-Each table row is one fact; adding a system or a code is adding a row. Codes one digit apart have
-different remedies (CUDA error 802, 803, 804), so they enter the search as words of their own.
+Codes one digit apart have different remedies (CUDA error 802, 803, 804), so they enter the search
+as words of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
+
+from kb.evidence.systems import system_patterns, version_patterns
 
 Value = TypeVar("Value")
 
@@ -38,63 +40,6 @@ class Facts(msgspec.Struct, frozen=True):
     environment: dict[str, str] = {}
     """Environment variables that are set on a line."""
 
-
-def _compiled(table: dict[str, str], flags: int = 0) -> dict[str, re.Pattern[str]]:
-    return {name: re.compile(pattern, flags) for name, pattern in table.items()}
-
-
-SYSTEMS = _compiled(
-    {
-        "accelerate": r"\baccelerate\b",
-        "apex": r"\bapex\b|\bamp_C\b",
-        "ascend": r"\bascend\b|\bHCCL\b|\btorch_npu\b|昇腾",
-        "aws-ofi-nccl": r"aws-ofi-nccl|\bNET/OFI\b|\bEFA\b",
-        "bitsandbytes": r"\bbitsandbytes\b|\bqlora\b",
-        "cuda": r"\bCUDA\b|\bcuda(?!nn)|\bnvcc\b",
-        "cudnn": r"\bcuDNN\b",
-        "deepspeed": r"\bdeepspeed\b|\bZeRO[- ]?[123]?\b|\bzero[_-]?stage\b|\bzero[123]\b",
-        "docker": r"\bdocker\b|\bcontainers?\b|\bpodman\b|容器",
-        "flash-attn": r"\bflash[_-]?attn\b|\bflash[_-]attention\b",
-        "fsdp": r"\bfsdp\d?\b|FullyShardedDataParallel|\bfully_shard\b",
-        "gloo": r"\bgloo\b",
-        "gpt-fast": r"\bgpt-?fast\b",
-        "infiniband": r"\binfiniband\b|\bibv_|\bmlx\d_|\bRoCE\b|\bNET/IB\b",
-        "kubernetes": r"\bkubernetes\b|\bk8s\b|\bkubectl\b|\bkubelet\b|\bpods?\b",
-        "lmdeploy": r"\blmdeploy\b|\bturbomind\b",
-        "megatron-lm": r"\bmegatron\b",
-        "mpi": r"\bmpirun\b|\bmpiexec\b|\bopen ?mpi\b|\bOMPI_|\bbtl_tcp\b|\bMPI_|\bMPI\b",
-        "nccl": r"\bNCCL\b|\bnccl[A-Z_]|\bProcessGroupNCCL\b|\blibnccl\b",
-        "openrlhf": r"\bopenrlhf\b",
-        "peft": r"\bpeft\b|\bq?lora\b",
-        "pytorch": r"\bpy?torch\b|\btorchrun\b|\bc10d?\b|\bProcessGroup",
-        "ray": r"\bray\b|\braylet\b",
-        "rocm": r"\brocm\b|\bRCCL\b|\bhip[A-Z]|\bamdgpu\b",
-        "sglang": r"\bsglang\b",
-        "slurm": r"\bslurm\b|\bsrun\b|\bsbatch\b|\bslurmstepd\b",
-        "tensorrt-llm": r"\btensorrt[_-]?llm\b|\btrtllm\b",
-        "transformer-engine": r"\btransformer[_ -]?engine\b|\btp-comm-overlap\b|\[UB\]",
-        "transformers": r"\btransformers\b|\bhugging ?face\b",
-        "triton-server": r"\btritonserver\b|\btriton inference server\b",
-        "trl": r"\btrl\b|\bGRPOTrainer\b",
-        "verl": r"\bverl\b",
-        "vllm": r"\bvllm\b",
-    },
-    re.IGNORECASE,
-)
-
-VERSIONS = _compiled(
-    {
-        "cuda": r"\bCUDA(?: Version| runtime)?[ :=]+v?(?P<v>\d{1,2}\.\d+(?:\.\d+)?)",
-        "deepspeed": r"\bdeepspeed(?:[ =:_]+(?:version|info)?[ =:]*|\s+)v?(?P<v>\d+\.\d+\.\d+)",
-        "driver": r"\b[Dd]river(?: [Vv]ersion)?[ :=]+(?P<v>\d{3}\.\d+(?:\.\d+)?)",
-        "nccl": r"\bNCCL(?:[ _]version)?[ :=]+v?(?P<v>\d\.\d+(?:\.\d+)?)",
-        "python": r"\b[Pp]ython(?: version)?[ :=]+(?P<v>3\.\d+(?:\.\d+)?)|/python(?P<w>3\.\d+)/",
-        "pytorch": r"\b(?:[Pp]y)?[Tt]orch(?: version)?[ :=]+v?(?P<v>\d\.\d+\.\d+(?:[.\w]*\+\w+)?)",
-        "transformer-engine": r"\b[Tt]ransformer[ _-]?[Ee]ngine[ :=]+v?(?P<v>\d+\.\d+(?:\.\d+)?)",
-        "transformers": r"\btransformers(?: version)?[ :=]+v?(?P<v>\d+\.\d+\.\d+)",
-        "vllm": r"\bvllm(?: version)?[ :=]+v?(?P<v>\d+\.\d+(?:\.\d+)?)",
-    }
-)
 
 _COLLECTIVE = re.compile(
     r"OpType=_?(?P<op>[A-Z_]+)|\b(?P<name>all[-_ ]?(?:gather|reduce)|reduce[-_ ]?scatter)",
@@ -133,10 +78,10 @@ def find_facts(lines: Iterable[str]) -> Facts:
     collective = _COLLECTIVE.search(text)
     exit_codes = _numbers(_EXIT_CODE, text)
     return Facts(
-        systems=tuple(name for name, pattern in SYSTEMS.items() if pattern.search(text)),
+        systems=tuple(name for name, pattern in system_patterns().items() if pattern.search(text)),
         versions={
             name: next(group for group in match.groups() if group)
-            for name, pattern in VERSIONS.items()
+            for name, pattern in version_patterns().items()
             if (match := pattern.search(text))
         },
         collective=_operation(collective) if collective else None,

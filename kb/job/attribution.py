@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from kb.evidence.markers import Grade
+from kb.job.exits import reports_exit
 from kb.job.failures import classify
 from kb.job.identity import Identities, RawLine, identify, named_hosts
 from kb.job.lines import ATTACHED, Line
@@ -36,9 +37,8 @@ _SYSLOG = re.compile(
     r" [\w./-]+(?:\[\d+\])?: "
 )
 _NO_HOST = re.compile(r"^[^A-Za-z]|\.\d+$|^(?:INFO|DEBUG|WARN\w*|ERROR|CRITICAL|NOTICE)$", re.I)
-_REPORT = re.compile(
-    r"exitcode|MPI_ABORT|mpirun|mpiexec|srun: |Process name: \[\[|BAD TERMINATION|ActorDied|ray::"
-    r"|exits with return code|\bKilled process \d|\*\*\* (?:STEP|JOB)\b|\bpid[=:]"
+_LAUNCHER_SPEAKS = re.compile(
+    r"exitcode|mpirun|mpiexec|srun: |BAD TERMINATION|\*\*\* (?:STEP|JOB)\b|\bpid[=:]"
 )
 _TIMES = re.compile(r"\d ?(?:ms|s|sec)\b|fwd|bwd|comm\b|wait|idle|allreduce|\btime\b|/step")
 _PRESCAN_LINES = 40
@@ -75,7 +75,8 @@ def prescan(lines: Sequence[Line]) -> Prescan:
     split = [split_prefix(line) for line in few]
     ranks = {prefixed.rank for prefixed in split} | {way.rank(line) for line in few if way}
     hosts = {_host_name(one.host) or _syslog_host(one.text) for one in split} - {None}
-    several = _REPORT.search(text) is not None or len(ranks - {None}) > 1 or len(hosts) > 1
+    launcher = _LAUNCHER_SPEAKS.search(text) is not None or reports_exit(text)
+    several = launcher or len(ranks - {None}) > 1 or len(hosts) > 1
     troubled = bool(complaints) or _TIMES.search(text) is not None
     return Prescan({rank for rank in ranks if rank is not None}, several, troubled)
 

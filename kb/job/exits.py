@@ -1,7 +1,7 @@
 """What launchers, schedulers and the kernel say about how processes ended.
 
 It is evidence, not truth: a launcher sees only its own children, and only in the order in which it
-looks at them. Adding a launcher is adding a row.
+looks at them. The forms are rows of `kb/rules/exits.toml`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import islice
 from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGINT, SIGKILL, SIGSEGV, SIGTERM
 
@@ -16,6 +17,8 @@ import msgspec
 
 from kb.job.hostlists import read_hosts, read_ranks
 from kb.job.model import AttributedLog, LogLine
+from kb.rules import read_rows
+from kb.rules.rows import ExitBlock, ExitReport
 
 _MAX_EXITS = 20_000
 """Reports kept of one job: two of each rank of the largest."""
@@ -71,75 +74,6 @@ _SIGNAL_WORDS = {
     "terminated": SIGTERM,
     "out of memory": SIGKILL,
 }
-_CODE = r"(?P<code>-?\d+)"
-
-ONE_LINE = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        # torchrun, accelerate
-        rf"failed \(exitcode: {_CODE}\) local_rank: (?P<local_rank>\d+) \(pid: (?P<pid>\d+)\)",
-        # Open MPI
-        r"(?P<abort>MPI_ABORT) was invoked on rank (?P<rank>\d+)",
-        r"process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on\s+signal"
-        r" (?P<signal>\d+)",
-        r"with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal (?P<signal>\d+)",
-        # MPICH and its relatives
-        rf"(?P<abort>Abort)\({_CODE}\) on node \d+ \(rank (?P<rank>\d+) in comm",
-        # Slurm
-        r"srun: error: (?P<hosts>[\w.,\[\]-]+): tasks? (?P<ranks>[\d,-]+): (?:Exited with exit code"
-        r" (?P<code>\d+)|(?P<words>[A-Z][\w ]+))",
-        # DeepSpeed
-        rf"--local_rank=(?P<local_rank>\d+).*exits with return code = {_CODE}",
-        rf"Process (?P<pid>\d+) exits with return code = {_CODE}",
-        # shells and scripts around them
-        r"\bpid (?P<pid>\d+)\b\D{0,20}(?:returned|exited|exit code|status)\D{0,12}(?P<code>\d+)",
-        r"\bline \d+: +(?P<pid>\d+) (?P<words>Segmentation fault|Killed|Aborted|Bus error|Illegal"
-        r" instruction|Floating point exception|Terminated)",
-        # Ray
-        r"(?P<abort>ray::\S+\(\)).{0,12}\(pid=(?P<pid>\d+)",
-        # Linux
-        r"\b(?P<kernel>Killed process) (?P<pid>\d+)",
-        r"\b(?P<kernel>segfault) at .*(?:ip|rip)\b",
-    )
-)
-"""One report a line."""
-
-
-_ABOUT_AN_END = re.compile(
-    r"exit|abort|signal|kill|segfault|srun:|ray::|return|status|\bline \d|process name|^node:|^=|"
-    r"actordied|^\s+(?:time|host|rank)\s*:",
-    re.IGNORECASE,
-)
-"""All reports begin with one of these: most lines need no closer look."""
-
-
-class _Block(msgspec.Struct, frozen=True):
-    """A report over several lines: one opens it, one closes it; both tell parts."""
-
-    opens: re.Pattern[str]
-    closes: re.Pattern[str]
-
-
-BLOCKS = (
-    # Open MPI
-    _Block(
-        re.compile(r"Process name: \[\[[^\]]*\],(?P<rank>\d+)\]"),
-        re.compile(rf"Exit code:\s+{_CODE}"),
-    ),
-    _Block(
-        re.compile(r"^Node: +(?P<host>\S+)"),
-        re.compile(r"(?P<abort>while attempting to start) process rank (?P<rank>\d+)"),
-    ),
-    # Hydra gives a signal as a code, and 9 for those it killed itself
-    _Block(
-        re.compile(r"^=\s+PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)"),
-        re.compile(r"^=\s+EXIT CODE: (?:9|(?P<signal>\d+))"),
-    ),
-    # Ray
-    _Block(re.compile(r"(?P<abort>ActorDiedError)"), re.compile(r"\s+pid: (?P<pid>\d+)$")),
-)
-"""Reports over several lines."""
-
 _TORCHRUN_KEY = re.compile(r"^\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ")
 _TORCHRUN_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
 _TORCHRUN_EXIT = re.compile(r"(-?\d+) \(pid: (\d+)\)")
@@ -175,14 +109,23 @@ def _in_order(lines: Iterable[LogLine]) -> dict[tuple[str | None, int | None], i
     }
 
 
+def reports_exit(text: str) -> bool:
+    """Whether a text of one line or several holds a report, or the beginning of one."""
+    if not _words().search(text):
+        return False
+    return any(report.search(text) for report in (*_one_line(), *(b.opens for b in _blocks())))
+
+
 def _reports(lines: Iterable[LogLine]) -> Iterator[Exit]:
     table: dict[str, LogLine] = {}
     opened: dict[_Block, tuple[LogLine, dict[str, str | None]]] = {}
     for line in lines:
-        if not (opened or table or _ABOUT_AN_END.search(line.text)):
+        if not (opened or table or _words().search(line.text)):
             continue
-        yield from _one_line(line)
-        for block in BLOCKS:
+        matches = (report.search(line.text) for report in _one_line())
+        if match := next(filter(None, matches), None):
+            yield from _exits(line, match.groupdict())
+        for block in _blocks():
             if match := block.opens.search(line.text):
                 opened[block] = line, match.groupdict()
             elif block in opened and (match := block.closes.search(line.text)):
@@ -196,12 +139,32 @@ def _reports(lines: Iterable[LogLine]) -> Iterator[Exit]:
                 table = {}
 
 
-def _one_line(line: LogLine) -> Iterator[Exit]:
-    for pattern in ONE_LINE:
-        match = pattern.search(line.text)
-        if match is not None:
-            yield from _exits(line, match.groupdict())
-            return
+class _Block(msgspec.Struct, frozen=True):
+    opens: re.Pattern[str]
+    closes: re.Pattern[str]
+
+
+@cache
+def _one_line() -> tuple[re.Pattern[str], ...]:
+    rows = read_rows("exits", "exit", ExitReport)
+    return tuple(re.compile(row.pattern, re.IGNORECASE) for row in rows)
+
+
+@cache
+def _blocks() -> tuple[_Block, ...]:
+    rows = read_rows("exits", "block", ExitBlock)
+    return tuple(
+        _Block(re.compile(row.opens, re.MULTILINE), re.compile(row.closes)) for row in rows
+    )
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    """One of these stands in each report: most lines need no closer look."""
+    words = [row.word for row in read_rows("exits", "exit", ExitReport)]
+    words += [row.word for row in read_rows("exits", "block", ExitBlock)]
+    any_word = "|".join(map(re.escape, sorted(set(words))))
+    return re.compile(f"{any_word}|{_TORCHRUN_KEY.pattern}", re.IGNORECASE | re.MULTILINE)
 
 
 def _exits(line: LogLine, part: dict[str, str | None]) -> Iterator[Exit]:

@@ -25,8 +25,9 @@ _MAX_END_LINES = 1_000
 _MAX_MARKED_LINES = 200
 """Of such a file: of its first marked lines, and of its last."""
 _MAX_FATAL_LINES = 20
-"""Of each block between: its last lines that name a failure."""
+"""Of each block between: its last lines that name a failure, or report an exit."""
 _FATAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.grade is Grade.FATAL)
+_EXITS = frozenset(n for n, marker in enumerate(MARKERS) if marker.reports_exit)
 
 _TAG = re.compile(r"(?:\[\d+,\d+\]|\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})<std(?:out|err|diag)>:")
 
@@ -97,13 +98,15 @@ class LineKeeper:
         if len(self._early) < _MAX_MARKED_LINES:
             self._early += _complaints(block, block.marks[: 2 * _MAX_MARKED_LINES])
         else:
-            fatal = [mark for mark in block.marks if mark[0] in _FATAL]
-            self._late += _complaints(block, fatal[-_MAX_FATAL_LINES:])
+            telling = [mark for mark in block.marks if mark[0] in _FATAL or mark[0] in _EXITS]
+            self._late += _complaints(block, telling[-_MAX_FATAL_LINES:])
         self._ends.append(block)
 
 
 def _complaints(block: MarkedBlock, marks: Sequence[Mark]) -> Iterator[Line]:
-    return (line for line in _lines(block, (), marks) if line.grade >= Grade.FOLLOW_ON)
+    """The lines that complain, and those that report how a process ended."""
+    yield from _lines(block, (), [mark for mark in marks if mark[0] in _EXITS])
+    yield from (line for line in _lines(block, (), marks) if line.grade >= Grade.FOLLOW_ON)
 
 
 def _unglued(line: Line) -> list[Line]:

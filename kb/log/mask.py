@@ -1,55 +1,34 @@
 """Hide what differs between two prints of the same line: times, addresses, paths, numbers.
 
 Two lines with the same mask say the same. Identifiers with digits in them (`H100`, `zero3`,
-`fp16`) are names and stay.
+`fp16`) are names and stay; a path keeps its last two parts, and an address its kind: what listens
+on the loopback is not reached from another host. The details are rows of `kb/rules/masks.toml`.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
-import msgspec
-
-
-class Mask(msgspec.Struct, frozen=True):
-    """One kind of detail and what stands for it."""
-
-    pattern: str
-    shown: str
-
-
-_PORT = r"(?:[:/]\d+\b|<\d+>)?"
-
-MASKS = (
-    Mask(r"\d{4}[-/]\d\d[-/]\d\d[T ,_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
-    Mask(r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
-    Mask(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", "<uuid>"),
-    Mask(r"\b0x[0-9a-fA-F]+\b", "<address>"),
-    Mask(r"\b[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?\b", "<pci>"),
-    Mask(r"\b127(?:\.\d{1,3}){3}" + _PORT, "<loopback>"),
-    Mask(r"\b169\.254(?:\.\d{1,3}){2}" + _PORT, "<link-local>"),
-    Mask(r"\bfe80:[0-9a-fA-F:]*", "<link-local>"),
-    Mask(r"\b\d{1,3}(?:\.\d{1,3}){3}" + _PORT, "<ip>"),
-    Mask(r"\b(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{0,4}\b", "<ip>"),
-    Mask(r"\b[0-9a-f]{12,64}\b", "<hash>"),
-    Mask(r"(?:/[\w.@+~-]+){2,}(?=/[\w.@+~-]+/[\w.@+~-]+)", ""),
-    Mask(r"(?<![\w.])[+-]?\d+(?:\.\d+)*(?:[eE][+-]?\d+)?(?![\w])", "<n>"),
-    Mask(r"(?<=\d)(?=[KMGT]i?B\b)", ""),
-)
-"""Tried in this order at every place. A path keeps its last two parts, and an address its kind:
-who listens on the loopback is not reached from another host."""
-
-_STARTS = r"(?=[\da-fA-F/+KMGT-])"
-"""What any of them begins with: at most places of a line nothing has to be tried."""
-
-_ANY = re.compile(
-    f"{_STARTS}(?:"
-    + "|".join(f"(?P<m{number}>{mask.pattern})" for number, mask in enumerate(MASKS))
-    + ")"
-)
-_SHOWN = {f"m{number}": mask.shown for number, mask in enumerate(MASKS)}
+from kb.rules import read_rows, without_names
+from kb.rules.rows import Mask
 
 
 def mask(text: str) -> str:
     """Return the text with its details hidden."""
-    return _ANY.sub(lambda match: _SHOWN[match.lastgroup or ""], text)
+    details, shown = _details()
+    return details.sub(lambda match: shown[match.lastgroup or ""], text)
+
+
+@cache
+def _details() -> tuple[re.Pattern[str], dict[str, str]]:
+    """All rows as one expression, and what stands for each of its groups. At most places the
+    character alone tells that no row begins there."""
+    rows = {f"m{number}": row for number, row in enumerate(read_rows("masks", "mask", Mask))}
+    begins = "".join(row.begins for row in rows.values())
+    any_detail = "|".join(
+        f"(?P<{group}>(?=[{row.begins}]){without_names(row.pattern)})"
+        for group, row in rows.items()
+    )
+    shown = {group: row.shown for group, row in rows.items()}
+    return re.compile(f"(?=[{begins}])(?:{any_detail})"), shown

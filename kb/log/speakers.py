@@ -1,45 +1,25 @@
 """Who says a line, where only the job's own logger tells: learned from a sample of each file.
 
-Every program writes the rank its own way, `r3`, `ddpm[3]`, `(worker 3)`. A row of the table is the
-way of a file when it fits many of its lines and its numbers behave as ranks do: they alternate,
-while steps and epochs only grow.
+Every program writes the rank its own way, `r3`, `ddpm[3]`, `(worker 3)`. A row of
+`kb/rules/speakers.toml` is the way of a file when it fits many of its lines and its numbers behave
+as ranks do: they alternate, while steps and epochs only grow.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import pairwise
 
 import msgspec
 
+from kb.rules import read_rows
+from kb.rules.rows import Speaker
+
 _BEGINNING = 110
-_RANK = r"(?P<rank>\d{1,5})"
-
-WAYS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\b(?:global[_ ]?)?rank['\"]?[ :=_#-]{0,2}\[?" + _RANK + r"\b",
-        r"\[" + _RANK + r"/\d{1,5}\]",
-        r"(?<![a-z])(?:worker|proc|process|task|replica|trainer)[ :=_#.-]?\[?" + _RANK + r"\b",
-        r"(?<![a-z])(?:actor|mpi|pe|dp|gpu|domain)[ :=_#.-]?\[?" + _RANK + r"\b",
-        r"(?<![a-z0-9_-])[rpwg]" + _RANK + r"\b(?! \d\d:)",
-        r"(?:^|\s)[a-z]\w*\[(?P<rank>\d{1,3})\]",
-        r"(?:^|\s)[a-z][\w-]*[.@:#]" + _RANK + r" ?[|:>\]]",
-        r"<" + _RANK + r">",
-        r"(?:^|\s)\(" + _RANK + r"\)",
-        r"(?:^|\s)\[" + _RANK + r"\]",
-        r"(?:^|\s)#" + _RANK + r"\b",
-        r"^" + _RANK + r" ?[|:>](?!\d)",
-        r"\| ?" + _RANK + r" ?\|",
-    )
-)
-"""Tried in this order; of equals the first wins."""
-
-_UNMISTAKABLE = WAYS[:3]
-"""These count even where a file holds only one number: `gpu 0` stands in the logs of all ranks."""
-
-_SPELLED = re.compile(r"\brank['\"]?[=:] ?['\"]?" + _RANK + r"\b", re.IGNORECASE)
+"""Characters of a line in which its rank is looked for."""
+_SPELLED = re.compile(r"\brank['\"]?[=:] ?['\"]?(?P<rank>\d{1,5})\b", re.IGNORECASE)
 _ANYWHERE = 400
 """Where a logger names its fields, the rank may be the last of them."""
 _MOST_SHARE = 0.6
@@ -82,18 +62,25 @@ def learn_way(lines: Sequence[str]) -> Way | None:
     ranks = [rank for line in lines if (rank := spelled.rank(line)) is not None]
     if len(ranks) > max(_MOST_SHARE * len(lines), _LEAST_LINES) and _alternate(ranks):
         return msgspec.structs.replace(spelled, several=len(set(ranks)) > 1)
-    for pattern in WAYS:
+    for pattern, alone in _ways():
         way = Way(pattern)
         matches = [match for line in lines if (match := way.match(line))]
         ranks = [int(match["rank"]) for match in matches]
         fit = (len(set(ranks)) > 1, len(ranks))
-        if not fit[0] and pattern not in _UNMISTAKABLE:
+        if not fit[0] and not alone:
             continue
         if ranks and fit[1] > _LEAST_SHARE * len(lines) and fit > best_fit and _alternate(ranks):
             ends = sorted(match.end() for match in matches)
             best = Way(pattern, ends[len(ends) * 9 // 10] + _SLACK, several=fit[0])
             best_fit = fit
     return best
+
+
+@cache
+def _ways() -> tuple[tuple[re.Pattern[str], bool], ...]:
+    """The rows, and whether each counts where a file holds only one number."""
+    rows = read_rows("speakers", "speaker", Speaker)
+    return tuple((re.compile(row.pattern, re.IGNORECASE), row.alone) for row in rows)
 
 
 def _alternate(ranks: Iterable[int]) -> bool:

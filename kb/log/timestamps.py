@@ -1,4 +1,4 @@
-"""When a line was said. Adding a way of writing time is adding a row.
+"""When a line was said. The ways of writing a time are rows of `kb/rules/times.toml`.
 
 Many formats leave something out: glog the year, a bare clock the date. What is missing is taken
 from the other lines of the job, so times become comparable only when all are read.
@@ -9,45 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
+from itertools import chain
 
 import msgspec
 
-_CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
-_DIGITS = r"(?P<hour>[0-2]\d)(?P<minute>[0-5]\d)(?P<second>[0-5]\d)(?:[.,](?P<fraction>\d{1,9}))?"
-_ZONE = r"\s?(?P<zone>Z\b|UTC\b|[+-]\d\d:?\d\d\b)?"
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_MONTH = rf"(?P<name>{'|'.join(_MONTHS)})"
+from kb.rules import read_rows
+from kb.rules.rows import Time
 
-FORMATS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        # ISO 8601 and its relatives, torchrun's underscore among them
-        r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d\d)[-/.](?P<day>\d\d)[T ,_:]{1,2}"
-        + _CLOCK
-        + _ZONE,
-        r"(?<!\d)(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)[T _-]" + _CLOCK + _ZONE,
-        r"(?<!\d)(?P<year>20\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)T" + _DIGITS + _ZONE,
-        r"(?<!\d)(?P<year>20\d\d)-?(?P<yearday>[0-3]\d\d)T" + _DIGITS + _ZONE,
-        # glog: level, month and day
-        r"(?<![A-Za-z0-9])[IWEF](?P<month>\d\d)(?P<day>\d\d) " + _CLOCK,
-        # asctime, syslog, dmesg -T
-        _MONTH + r" +(?P<day>\d{1,2}) " + _CLOCK + r"(?: (?P<year>\d{4})\b)?",
-        r"(?<!\d)(?P<day>\d{1,2})[ /-]" + _MONTH + r"[ /-](?P<year>\d{4})[ :T]" + _CLOCK + _ZONE,
-        r"(?<!\d)(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>\d{4})[ T]" + _CLOCK + _ZONE,
-        r"(?<!\d)(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4}),? " + _CLOCK + _ZONE,
-        r"(?<![\d/])(?P<year2>\d\d)/(?P<month>\d\d)/(?P<day>\d\d) " + _CLOCK,
-        r"(?<!\d)(?P<month>\d\d)[-/](?P<day>\d\d) " + _CLOCK,
-        # seconds since 1970
-        r"(?<![\d.=])(?P<epoch>1[4-9]\d{8}(?:\.\d{1,9})?)(?![\d.])",
-        r"(?<![\d:.])" + _CLOCK + r"(?![\d:])",
-        # seconds since the start of the program
-        r"^(?:[\[(<]?\w{1,9}[\])>|:]? )?[\[( +]*(?:t=)?"
-        r"(?P<elapsed>\d{1,7}\.\d{2,4}) ?s?(?=[\]) |:])",
-    )
-)
-"""Tried in this order; the first that is found in the beginning of a line is its time."""
+_TABLES = ("date", "epoch", "clock", "elapsed")
+"""Those that tell more come first."""
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _BEGINNING = 120
+"""Characters of a line in which its time is looked for."""
 _SOME_YEAR = 2000
 
 
@@ -68,7 +43,7 @@ class Stamp(msgspec.Struct, frozen=True, gc=False):
 def read_stamp(line: str) -> Stamp | None:
     """The time at the beginning of a line."""
     head = line[:_BEGINNING]
-    for pattern in FORMATS:
+    for pattern in _formats():
         match = pattern.search(head)
         if match:
             try:
@@ -78,9 +53,19 @@ def read_stamp(line: str) -> Stamp | None:
     return None
 
 
+@cache
+def _formats() -> tuple[re.Pattern[str], ...]:
+    """Tried in this order; the first that is found in the beginning of a line is its time."""
+    rows = chain.from_iterable(read_rows("times", table, Time) for table in _TABLES)
+    return tuple(re.compile(row.pattern) for row in rows)
+
+
 def _stamp(text: str, part: dict[str, str]) -> Stamp:
     if "epoch" in part:
         return Stamp(text, datetime.fromtimestamp(float(part["epoch"]), UTC), True, True, True)
+    if "epoch_ms" in part:
+        seconds = int(part["epoch_ms"]) / 1000
+        return Stamp(text, datetime.fromtimestamp(seconds, UTC), True, True, True)
     if "elapsed" in part:
         moment = datetime.fromtimestamp(float(part["elapsed"]), UTC)
         return Stamp(text.strip(), moment, False, False, False, is_elapsed=True)

@@ -1,7 +1,6 @@
 """Questions about the job itself: systems, number of nodes, accelerators, versions.
 
-The records' environments say which answer each of them expects. Adding a family of hardware is
-adding a row.
+The records' environments say which answer each of them expects.
 """
 
 from __future__ import annotations
@@ -13,12 +12,15 @@ from functools import lru_cache
 import msgspec
 
 from kb.evidence import Evidence
-from kb.evidence.facts import SYSTEMS, find_facts
+from kb.evidence.facts import find_facts
+from kb.evidence.systems import system_patterns
 from kb.incident import Incident, Topology
 from kb.questions.belief import Belief, Option, QuestionPlan, Topic
 from kb.questions.gain import expected_gain
 from kb.questions.observe import NO, PRINTED, YES
 from kb.questions.versions import fixed_in
+from kb.rules import read_rows
+from kb.rules.rows import Accelerator
 
 NONE_OF_THESE = "none of these"
 ONE_NODE, SEVERAL_NODES = "one", "several"
@@ -56,30 +58,8 @@ class KnownEnvironment(msgspec.Struct, frozen=True):
         )
 
 
-class Family(msgspec.Struct, frozen=True):
-    """A family of accelerators and how records write it."""
-
-    name: str
-    pattern: str
-    base: float
-    """How common it is where a record does not say; all add up to 1."""
-
-    @property
-    def compiled(self) -> re.Pattern[str]:
-        """The pattern, ready to search."""
-        return re.compile(self.pattern, re.IGNORECASE)  # re keeps what it compiled
-
-
-FAMILIES = (
-    Family("NVIDIA data centre", r"\b[ABVHL]\d{2,3}0?\b|GB\d|Hopper|Grace|data.cent|NVIDIA", 0.55),
-    Family(
-        "GeForce or RTX",
-        r"GeForce|\bRTX|\b[2345]0[6789]0\b|\bTitan\b|consumer|workstation|any NVIDIA",
-        0.25,
-    ),
-    Family("AMD", r"\bAMD\b|\bMI\d{3}|ROCm|Radeon", 0.12),
-    Family("Ascend", r"\bAscend\b", 0.08),
-)
+FAMILIES = read_rows("systems", "accelerator", Accelerator)
+"""Families of accelerators."""
 
 
 def seen_in(evidence: Evidence) -> KnownEnvironment:
@@ -114,7 +94,7 @@ def systems_of(incident: Incident) -> frozenset[str]:
 
 @lru_cache(1024)
 def _known_systems(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(SYSTEMS.keys() & set(names)) | frozenset(find_facts(names).systems)
+    return frozenset(system_patterns().keys() & set(names)) | frozenset(find_facts(names).systems)
 
 
 def _systems(
@@ -176,10 +156,15 @@ def nodes(candidates: Iterable[Incident]) -> QuestionPlan:
     )
 
 
-def families_of(incident: Incident) -> list[Family]:
+def names_family(family: Accelerator, text: str) -> bool:
+    """Whether a text names accelerators of a family."""
+    return re.search(family.pattern, text, re.IGNORECASE) is not None  # re keeps what it compiled
+
+
+def families_of(incident: Incident) -> list[Accelerator]:
     """The accelerators that a record names."""
     text = incident.header.environment.hardware
-    return [family for family in FAMILIES if family.compiled.search(text)]
+    return [family for family in FAMILIES if names_family(family, text)]
 
 
 def hardware(candidates: Iterable[Incident]) -> QuestionPlan:
@@ -193,7 +178,7 @@ def hardware(candidates: Iterable[Incident]) -> QuestionPlan:
             Option(
                 family.name,
                 {identifier: _fits(family, found) for identifier, found in named.items()},
-                family.base,
+                family.share,
             )
             for family in FAMILIES
         ),
@@ -201,7 +186,7 @@ def hardware(candidates: Iterable[Incident]) -> QuestionPlan:
     )
 
 
-def _fits(family: Family, named: Sequence[Family]) -> float:
+def _fits(family: Accelerator, named: Sequence[Accelerator]) -> float:
     if len(named) == len(FAMILIES):
         return 1 / len(FAMILIES)
     if family in named:

@@ -1,1 +1,9 @@
-"""Rules as data: tables that code walks. docs/rules.md says how to add a row."""
+"""What is known about the forms of logs, as data: one TOML file for each kind of rule.
+
+Every row has a name, a pattern, examples, and what an example yields. `docs/rules.md` tells how to
+add one; `tests/kb/test_rules.py` reads every row and checks its examples.
+"""
+
+from kb.rules.load import RuleError, convert_row, read_rows, without_names
+
+__all__ = ["RuleError", "convert_row", "read_rows", "without_names"]

@@ -1,0 +1,182 @@
+"""What a row of each file holds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Level = Literal["context", "follow-on", "hint", "error", "fatal"]
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all rows have."""
+
+    name: str
+    examples: tuple[str, ...]
+    """Texts that the rule is for; what they yield is tested."""
+    not_examples: tuple[str, ...] = ()
+    """Texts that only look like it."""
+
+
+class Rule(Row, frozen=True, kw_only=True):
+    """A row of one pattern."""
+
+    pattern: str
+    """A regular expression; its placeholders are replaced when it is read. In the file it may be
+    a list: any of its members."""
+
+
+class Time(Rule, frozen=True, kw_only=True):
+    """How a time is written."""
+
+    yields: str
+    """ISO 8601 without what the examples leave out."""
+
+
+class Host(Rule, frozen=True, kw_only=True):
+    """How the name of a host looks; its own name is its placeholder."""
+
+    about: str
+
+
+class Taken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a prefix tells about a line."""
+
+    rank: int | None = None
+    host: str | None = None
+    text: str = "boom"
+    """What is left of the line."""
+
+
+class Prefix(Rule, frozen=True, kw_only=True):
+    """What stands in front of a line; its groups may be `rank` and `host`."""
+
+    yields: Taken = Taken()
+
+
+class Speaker(Rule, frozen=True, kw_only=True):
+    """How a job's own logger names the rank that says a line: the group `rank`."""
+
+    alone: bool = False
+    """It counts even where a file holds only one number."""
+
+
+class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a path tells about who wrote the file."""
+
+    rank: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    attempt: int | None = None
+
+
+class Layout(Rule, frozen=True, kw_only=True):
+    """How launchers name files; its groups are those of `Origin`."""
+
+    yields: Origin
+
+
+class Mask(Rule, frozen=True, kw_only=True):
+    """A detail that differs between two prints of the same line."""
+
+    begins: str
+    """The characters that it can begin with, as in a character class."""
+    shown: str
+    """What stands for it."""
+    yields: tuple[str, ...]
+    """The examples, masked."""
+
+
+class Marker(Rule, frozen=True, kw_only=True):
+    """A sign in a line, and how much a line with it tells."""
+
+    grade: Level
+    yields: Level | None = None
+    """The grade of the examples, where it is not that of the row."""
+
+
+class System(Rule, frozen=True, kw_only=True):
+    """A library, a tool or a platform, and how a text names it."""
+
+    way_of: str | None = None
+    """Its purpose. A job that runs one way of it does not need the others."""
+    short_names: tuple[str, ...] = ()
+    """What people write in front of a version."""
+
+
+class Version(Rule, frozen=True, kw_only=True):
+    """How the version of a system is printed; the first group that matched is the version."""
+
+    yields: tuple[str, ...]
+    """The versions in the examples."""
+
+
+class Accelerator(Rule, frozen=True, kw_only=True):
+    """A family of accelerators and how records write it."""
+
+    share: float
+    """How common it is where a record does not say; all add up to 1."""
+
+
+class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a report tells about how a process ended."""
+
+    rank: int | None = None
+    local_rank: int | None = None
+    hosts: tuple[str, ...] = ()
+    pid: int | None = None
+    code: int | None = None
+    """Negative for a signal."""
+    by_kernel: bool = False
+    aborted: bool = False
+
+
+class ExitReport(Rule, frozen=True, kw_only=True):
+    """A line that reports how a process ended."""
+
+    word: str
+    """Stands in every such line."""
+    grade: Level = "context"
+    """How much such a line tells by itself."""
+    yields: Ended
+
+
+class ExitBlock(Row, frozen=True, kw_only=True):
+    """A report over several lines: one opens it, one closes it; both tell parts."""
+
+    opens: str
+    closes: str
+    word: str
+    """Stands in every line that opens one."""
+    yields: Ended
+
+
+Kind = Literal[
+    "disk",
+    "memory",
+    "hardware",
+    "network",
+    "rendezvous",
+    "signal",
+    "exception",
+    "desync",
+    "hang",
+    "straggler",
+]
+Role = Literal[
+    "stopped",
+    "unclassified",
+    "lost peer",
+    "timed out",
+    "out of step",
+    "self-inflicted",
+    "external cause",
+]
+
+
+class Failure(Rule, frozen=True, kw_only=True):
+    """A failure, its kind, and what it says about its rank."""
+
+    kind: Kind
+    role: Role

@@ -1,0 +1,147 @@
+"""The same log is told the same, whatever launcher and logger wrote its lines.
+
+The forms are the rows of `kb/rules/prefixes.toml` and `kb/rules/times.toml`: a new row is tested by
+being added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import Verdict, diagnose
+from kb.log import Log
+from kb.markdown import parse
+from kb.rules import read_rows
+from kb.rules.rows import Prefix, Time
+
+Form = Callable[[int], str]
+"""What stands in front of a line of a rank."""
+
+Lines = Sequence[tuple[int, str]]
+"""The lines of a log with their ranks."""
+
+TIMES = [row for table in ("date", "epoch", "clock") for row in read_rows("times", table, Time)]
+PREFIXES = [row for row in read_rows("prefixes", "prefix", Prefix) if row.yields.text == "boom"]
+TELLING = {
+    "kubectl logs --prefix",
+    "level in front of a rank",
+    "loguru, behind the time",
+    "structlog, behind the time",
+}
+"""These name a system or say how bad a line is: verdict and confidence may differ."""
+TOLERANCE = 0.02
+
+SHARED_MEMORY = (
+    "step 1 loss 2.31",
+    "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-x1 (size 9637888)",
+)
+LOST_A_PEER = (
+    *(f"step {step} loss 2.31 lr 1e-4" for step in range(6)),
+    "Traceback (most recent call last):",
+    '  File "/opt/train.py", line 3, in main',
+    "RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.2]:2345",
+)
+RECORDS = ("ray/ray-oom-killer-node-memory-threshold", "pytorch/checkpoint-write-failed-disk-full")
+
+
+def of_ranks(ranks: int, lines: Sequence[str]) -> Lines:
+    """The lines of all ranks, interleaved."""
+    return [(rank, line) for line in lines for rank in range(ranks)]
+
+
+def evidence_of(record: str) -> Lines:
+    body = parse(Path("incidents", f"{record}.md").read_text()).body
+    return of_ranks(2, [line for line in "\n".join(body.evidence).split("\n") if line.strip()])
+
+
+LOGS = {
+    "8 ranks": of_ranks(8, SHARED_MEMORY),
+    "64 ranks": of_ranks(64, SHARED_MEMORY),
+    "stacks": of_ranks(4, LOST_A_PEER),
+    "recorded": of_ranks(1, Path("benchmarks/samples/nccl-shm.log").read_text().splitlines()),
+    **{record: evidence_of(record) for record in RECORDS},
+}
+
+
+class Told(NamedTuple):
+    """What must not depend on the form of a log."""
+
+    distinct_lines: int
+    ranks: frozenset[int | None]
+    culprits: tuple[int | None, ...]
+    world_size: int | None
+
+
+class Answer(NamedTuple):
+    """What must not depend on it where the form says nothing else."""
+
+    verdict: Verdict
+    first: str
+
+
+def told(knowledge: KnowledgeBase, lines: Lines, form: Form) -> tuple[Told, Answer, float]:
+    """What is told of a log in this form, and how surely."""
+    log = Log.from_text("\n".join(form(rank) + line for rank, line in lines))
+    diagnosis = diagnose(log, knowledge)
+    first, job = diagnosis.matches[0], diagnosis.job
+    lines_told = Told(
+        len(diagnosis.evidence.lines),
+        frozenset(line.rank for line in diagnosis.evidence.lines),
+        tuple(culprit.rank for culprit in job.culprits) if job else (),
+        job.world_size if job else None,
+    )
+    return lines_told, Answer(diagnosis.verdict, first.incident.id), first.confidence
+
+
+@cache
+def usual(knowledge: KnowledgeBase, log: str) -> tuple[Told, Answer, float]:
+    """What is told of a log with ISO times."""
+    return told(knowledge, LOGS[log], "2026-11-21 03:10:07 [rank{}]: ".format)
+
+
+def assert_told_alike(knowledge: KnowledgeBase, log: str, form: Form) -> None:
+    found, answer, confidence = told(knowledge, LOGS[log], form)
+    usual_found, usual_answer, usual_confidence = usual(knowledge, log)
+    assert (found, answer) == (usual_found, usual_answer)
+    assert confidence == pytest.approx(usual_confidence, abs=TOLERANCE)
+
+
+def assert_folded_alike(knowledge: KnowledgeBase, log: str, form: Form) -> None:
+    found, _answer, _confidence = told(knowledge, LOGS[log], form)
+    expected = usual(knowledge, log)[0]
+    assert (found.distinct_lines, found.world_size) == (
+        expected.distinct_lines,
+        expected.world_size,
+    )
+
+
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("time", [time for row in TIMES for time in row.examples])
+def test_a_log_with_any_time_is_told_alike(knowledge: KnowledgeBase, log: str, time: str) -> None:
+    for form in (f"{time} [rank{{}}]: ", f"[rank{{}}]: [{time}] "):
+        assert_told_alike(knowledge, log, form.format)
+
+
+def in_front(row: Prefix, rank: int) -> str:
+    """What the row takes off, with the rank where the row tells none."""
+    taken = row.examples[0].removesuffix("boom")
+    if row.yields.rank is None:
+        return f"{taken}[rank{rank}]: "
+    return re.sub(rf"(?<!\d){row.yields.rank}(?!\d)", str(rank), taken)
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.name) for row in PREFIXES])
+@pytest.mark.parametrize("time", [pytest.param(row.examples[0], id=row.name) for row in TIMES])
+def test_a_log_with_any_prefix_and_time_is_told_alike(
+    knowledge: KnowledgeBase, row: Prefix, time: str
+) -> None:
+    check = assert_folded_alike if row.name in TELLING else assert_told_alike
+    check(knowledge, "8 ranks", lambda rank: f"{time} {in_front(row, rank)}")
+    check(knowledge, "8 ranks", lambda rank: f"{in_front(row, rank)}{time} ")

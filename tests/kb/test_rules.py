@@ -1,0 +1,280 @@
+"""Every row of every file of rules does what it says, through the functions that use it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from index.signatures import Scanner
+from kb.diagnosis.scan import read
+from kb.evidence.facts import find_facts
+from kb.evidence.markers import MARKER_PATTERNS, Grade, grade_line
+from kb.evidence.systems import alternatives, full_names
+from kb.job.attribution import attribute_lines, prescan
+from kb.job.exits import read_exits
+from kb.job.failures import classify
+from kb.job.lines import Line
+from kb.log import Log
+from kb.log.layout import origin_of
+from kb.log.mask import mask
+from kb.log.prefixes import split_prefix
+from kb.log.speakers import learn_way
+from kb.log.timestamps import Stamp, read_stamp
+from kb.questions.environment import FAMILIES, names_family
+from kb.rules import RuleError, convert_row, read_rows
+from kb.rules.rows import (
+    Accelerator,
+    Ended,
+    ExitBlock,
+    ExitReport,
+    Failure,
+    Host,
+    Layout,
+    Marker,
+    Mask,
+    Prefix,
+    Rule,
+    Speaker,
+    System,
+    Time,
+    Version,
+)
+
+TIMES = [row for table in ("date", "epoch", "clock") for row in read_rows("times", table, Time)]
+ELAPSED = read_rows("times", "elapsed", Time)
+
+
+def each(*rows: Rule) -> Any:
+    return pytest.mark.parametrize("row", [pytest.param(row, id=row.name) for row in rows])
+
+
+def iso(stamp: Stamp) -> str:
+    """A time without the parts that its line leaves out."""
+    if stamp.is_elapsed:
+        return f"{stamp.moment.timestamp():.2f} s"
+    text = f"{stamp.moment:%Y-%m-%dT%H:%M:%S}"
+    if not stamp.has_date:
+        return text.partition("T")[2]
+    return text if stamp.has_year else text.partition("-")[2]
+
+
+@each(*TIMES, *ELAPSED)
+def test_a_time_is_read(row: Time) -> None:
+    for example in row.examples:
+        stamp = read_stamp(example)
+        assert stamp is not None, example
+        assert iso(stamp) == row.yields, example
+    for example in row.not_examples:
+        stamp = read_stamp(example)
+        assert stamp is None or iso(stamp) != row.yields, example
+
+
+@each(*TIMES)
+def test_a_time_is_taken_off_a_line(row: Time) -> None:
+    for example in row.examples:
+        for line in (f"{example} boom", f"[{example}] boom", f"{example}: boom"):
+            assert split_prefix(line).text == "boom", line
+        assert split_prefix(f"{example} [rank3]: boom").rank == 3
+    for example in row.not_examples:
+        assert split_prefix(example).text == example
+
+
+@each(*read_rows("times", "date", Time), *read_rows("times", "clock", Time))
+def test_a_time_is_masked(row: Time) -> None:
+    for example in row.examples:
+        assert mask(f"since {example} for") == "since <time> for"
+        assert mask(f"since [{example}] for") == "since [<time>] for"
+
+
+@each(*read_rows("hosts", "host", Host))
+def test_a_host_is_a_host(row: Host) -> None:
+    for example in row.examples:
+        assert re.fullmatch(row.pattern, example)
+    for example in row.not_examples:
+        assert not re.fullmatch(row.pattern, example)
+
+
+@each(*read_rows("prefixes", "prefix", Prefix))
+def test_a_prefix_is_taken_off(row: Prefix) -> None:
+    for example in row.examples:
+        said = split_prefix(example)
+        assert (said.text, said.rank, said.host) == (
+            row.yields.text,
+            row.yields.rank,
+            row.yields.host,
+        ), example
+    for example in row.not_examples:
+        assert split_prefix(example).text == example
+
+
+@each(*read_rows("masks", "mask", Mask))
+def test_a_detail_is_masked(row: Mask) -> None:
+    assert tuple(map(mask, row.examples)) == row.yields
+    for example in row.not_examples:
+        assert mask(example) == example
+
+
+MARKERS = read_rows("markers", "marker", Marker)
+
+
+@pytest.fixture(scope="module")
+def scanner() -> Scanner:
+    return Scanner(MARKER_PATTERNS, first_only=False)
+
+
+@each(*MARKERS)
+def test_a_marker_fires_and_weighs(row: Marker, scanner: Scanner) -> None:
+    for example in row.examples:
+        fired = {number for number, _end in scanner.scan(example.encode())}
+        assert MARKERS.index(row) in fired, example
+        grade = Grade[(row.yields or row.grade).upper().replace("-", "_")]
+        assert grade_line(example, fired) is grade, example
+    for example in row.not_examples:
+        fired = {number for number, _end in scanner.scan(example.encode())}
+        assert MARKERS.index(row) not in fired, example
+
+
+@each(*read_rows("systems", "system", System))
+def test_a_system_is_found(row: System) -> None:
+    for example in row.examples:
+        assert row.name in find_facts([example]).systems, example
+    for example in row.not_examples:
+        assert row.name not in find_facts([example]).systems, example
+    for short in row.short_names:
+        assert full_names()[short] == row.name
+    assert any(row.name in group for group in alternatives()) is bool(row.way_of)
+
+
+@each(*read_rows("systems", "version", Version))
+def test_a_version_is_read(row: Version) -> None:
+    assert row.name in {
+        "driver",
+        "python",
+        *(s.name for s in read_rows("systems", "system", System)),
+    }
+    for example, version in zip(row.examples, row.yields, strict=True):
+        assert find_facts([example]).versions[row.name] == version
+
+
+@each(*FAMILIES)
+def test_a_family_of_accelerators_is_named(row: Accelerator) -> None:
+    for example in row.examples:
+        assert names_family(row, example)
+    assert sum(family.share for family in FAMILIES) == pytest.approx(1)
+
+
+def test_every_file_is_read_here() -> None:
+    files = {file.stem for file in Path("kb/rules").glob("*.toml")}
+    assert files == set(re.findall(r'read_rows\(\s*"(\w+)"', Path(__file__).read_text()))
+
+
+@each(*read_rows("speakers", "speaker", Speaker))
+def test_the_way_of_a_logger_is_learned(row: Speaker) -> None:
+    for example in row.examples:
+        lines = [f"{example.replace('RANK', str(n % 4))} {n}" for n in range(40)]
+        way = learn_way(lines)
+        assert way is not None
+        assert way.pattern.pattern == row.pattern or "rank" in example
+        assert [way.rank(line) for line in lines[:4]] == [0, 1, 2, 3], example
+        assert (learn_way(lines[::4]) is not None) is row.alone
+
+
+@each(*read_rows("layouts", "rank", Layout))
+def test_the_name_of_a_file_tells_its_rank(row: Layout) -> None:
+    for example in row.examples:
+        found = origin_of(example)
+        assert (found.rank, found.local_rank, found.attempt) == (
+            row.yields.rank,
+            row.yields.local_rank,
+            row.yields.attempt,
+        ), example
+
+
+@each(*read_rows("layouts", "host", Layout))
+def test_the_name_of_a_file_tells_its_host(row: Layout) -> None:
+    for example in row.examples:
+        assert origin_of(example).host == row.yields.host, example
+    for example in row.not_examples:
+        assert origin_of(example).host is None, example
+
+
+def lines_kept_of(text: str, scanner: Scanner) -> list[Line]:
+    """What a job keeps of a long log that holds the text in its middle."""
+    calm = "".join(f"step {step} loss 2.31\n" for step in range(30_000))
+    return read(Log.from_text(f"{calm}{text}\n{calm}"), Scanner([]), scanner).files[""]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, id=row.name)
+        for table, kind in (("exit", ExitReport), ("block", ExitBlock))
+        for row in read_rows("exits", table, kind)
+    ],
+)
+def test_a_report_of_an_exit_is_kept_and_read(
+    row: ExitReport | ExitBlock, scanner: Scanner
+) -> None:
+    for example in row.examples:
+        kept = lines_kept_of(example, scanner)
+        assert {line.text for line in kept} >= set(example.split("\n")), example
+        reports = [line for line in kept if not line.text.startswith("step")]
+        assert prescan(reports).several
+        (found,) = read_exits(attribute_lines({"": kept}))
+        assert (
+            Ended(
+                found.rank,
+                found.local_rank,
+                found.hosts,
+                found.pid,
+                found.code,
+                found.by_kernel,
+                found.aborted,
+            )
+            == row.yields
+        )
+
+
+@each(*read_rows("failures", "failure", Failure))
+def test_a_failure_is_told_of_its_rank(row: Failure, scanner: Scanner) -> None:
+    for example in row.examples:
+        fired = {number for number, _end in scanner.scan(example.encode())}
+        found = classify(example, grade_line(example, fired))
+        assert found is not None, example
+        role = found.role.name.lower()
+        assert (found.kind, role) == (row.kind, re.sub(r"\W", "_", row.role)), example
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"grade": "bad"}, "grade"),
+        ({"colour": "red"}, "colour"),
+        ({"pattern": "{nothing}"}, "nothing"),
+        ({"examples": "not a list"}, "examples"),
+    ],
+)
+def test_a_wrong_row_is_named(change: dict[str, Any], said: str) -> None:
+    row = {"name": "tray", "pattern": "jammed", "grade": "error", "examples": ["jammed"]}
+    with pytest.raises(RuleError, match=f"markers.toml, row 'tray': .*{said}"):
+        convert_row("markers", row | change, Marker)
+
+
+def test_the_rows_in_the_documentation_are_right() -> None:
+    kinds = {
+        "prefix": ("prefixes", Prefix),
+        "exit": ("exits", ExitReport),
+        "date": ("times", Time),
+        "marker": ("markers", Marker),
+    }
+    shown = re.findall(r"```toml\n(.*?)```", Path("docs/rules.md").read_text(), re.DOTALL)
+    tables = [tables for text in shown for tables in tomllib.loads(text).items()]
+    assert {table for table, _rows in tables} == kinds.keys()
+    for table, (row,) in tables:
+        file, kind = kinds[table]
+        rule = convert_row(file, row, kind)
+        assert all(re.search(rule.pattern, example) for example in rule.examples)
