@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import venv
@@ -134,6 +136,19 @@ def test_damaged_cache_begins_with_the_package_again(fresh: Small) -> None:
     run = fresh.kb("ask", "--json")
     assert first(run) == ANSWER
     assert b"building it again" in run.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the system")
+def test_disk_that_is_full_while_the_index_is_copied(fresh: Small) -> None:
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    run = fresh.kb("ask", "--json", before=full)
+    assert first(run) == ANSWER
+    assert run.stderr.count(b"\n") == 1
+    assert b"in memory" in run.stderr
+    assert [path.name for path in fresh.cache.glob("index-*/*")] == ["lock"]
 
 
 @pytest.mark.slow

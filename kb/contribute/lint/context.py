@@ -34,7 +34,7 @@ from kb.errors import OutputError
 from kb.files import write_whole
 from kb.incident import Incident
 from kb.log import Log
-from kb.paths import cache_directory, index_directory
+from kb.paths import cache_directory, index_directory, packed_index
 
 _MOST_QUESTIONS = 20_000
 
@@ -75,7 +75,9 @@ class LintContext:
                 self._snapshots.append(store.open())
         store = _store() if self._kept else Store(None)
         source = _CheckedFiles(self.files)
-        snapshot = IndexSync(source, store, self._load_encoder, self._model).open()
+        snapshot = IndexSync(
+            source, store, self._load_encoder, self._model, seed=packed_index()
+        ).open()
         self._snapshots.append(snapshot)
         self._encoder.vectors.clear()  # what was encoded until now is in the store
         curated = Tier(TierName.CURATED, lambda: snapshot, self._load_encoder)
