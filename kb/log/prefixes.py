@@ -35,10 +35,12 @@ def split_prefix(line: str) -> Spoken:
         match = _any_prefix().match(line)
         if match is None:
             break
+        line = line[match.end() :]
+        if match.lastgroup is None:
+            continue  # a time
         found = {name[:4]: value for name, value in match.groupdict().items() if value}
         rank = int(found["rank"]) if rank is None and "rank" in found else rank
         host = host or found.get("host")
-        line = line[match.end() :]
     return Spoken(line, rank, host)
 
 
