@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all lint test-models test-ray encoder confidence quality ablation bench fuzz \
-  soak clean
+.PHONY: demo test test-all lint lint-code test-models test-ray encoder confidence quality \
+  ablation bench fuzz soak clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/kb index
@@ -16,16 +16,18 @@ demo: $(VENV)/.installed
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-# What needs [ray] or [models] is skipped where it is not installed.
+# Ray and the models have targets of their own: what they need is large.
 test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --ignore tests/models --ignore tests/ray
 
-lint: $(VENV)/.test
+lint: lint-code
+	$(BIN)/kb lint
+
+lint-code: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/kb lint
 
 test-models: $(VENV)/.models
 	$(BIN)/python -m pytest tests/models

@@ -25,6 +25,8 @@ from tests.e2e.conftest import Small
 XID = b"NVRM: Xid (PCI:0000:02:00): 79, pid=1, GPU has fallen off the bus.\n"
 CALM = b"".join(b"2026-11-21 03:00:00 INFO step %d loss 2.5 lr 0.1\n" % n for n in range(350))
 JAMMED = b"[rank%d]: FrobnicateError: widget %d of tray 7 is jammed in the %s sprocket\n"
+ALONE = ("--jobs", "1")
+"""Without processes of its own, which take longer to start than these logs to read."""
 COLUMNS = ["path", "verdict", "incident", "confidence", "file", "line", "text", "cluster"]
 
 
@@ -51,7 +53,7 @@ def names(output: bytes) -> list[str]:
 
 
 def test_a_row_says_what_and_where(kb: Run, logs: Path) -> None:
-    run = kb("classify", logs, "--format", "jsonl")
+    run = kb("classify", *ALONE, logs, "--format", "jsonl")
     assert run.returncode == 0
     found = rows(run.stdout)
     assert all(list(row) == COLUMNS for row in found)
@@ -67,7 +69,7 @@ def test_a_row_says_what_and_where(kb: Run, logs: Path) -> None:
 def test_unknown_units_that_say_the_same_are_a_cluster(kb: Run, logs: Path) -> None:
     found = {
         Path(row["path"]).name: row
-        for row in rows(kb("classify", logs, "--format", "jsonl").stdout)
+        for row in rows(kb("classify", *ALONE, logs, "--format", "jsonl").stdout)
     }
     assert found["d.log"]["verdict"] == found["f.log"]["verdict"] == "unknown"
     assert found["d.log"]["cluster"] == found["e.log"]["cluster"] != found["f.log"]["cluster"]
@@ -84,14 +86,14 @@ def test_output_is_the_same_whatever_the_processes_and_the_order(kb: Run, logs: 
 
 def test_csv_has_the_same_columns(kb: Run, logs: Path) -> None:
     table = list(
-        csv.DictReader(io.StringIO(kb("classify", logs, "--format", "csv").stdout.decode()))
+        csv.DictReader(io.StringIO(kb("classify", *ALONE, logs, "--format", "csv").stdout.decode()))
     )
     assert list(table[0]) == COLUMNS == list(Row.__struct_fields__)
     assert [row["verdict"] for row in table].count("unknown") == 3
 
 
 def test_table_counts(kb: Run, logs: Path) -> None:
-    text = kb("classify", logs).stdout.decode()
+    text = kb("classify", *ALONE, logs).stdout.decode()
     assert "6 classified: 2 match, 0 possible, 3 unknown, 1 healthy" in text
     assert "xid79-gpu-fallen-off-bus" in text
     assert text.index("FrobnicateError: widget") < text.index("QuuxError")
@@ -99,11 +101,11 @@ def test_table_counts(kb: Run, logs: Path) -> None:
 
 def test_page_is_written_once(kb: Run, logs: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    assert kb("classify", logs, "--format", "html", "-o", page).returncode == 0
+    assert kb("classify", *ALONE, logs, "--format", "html", "-o", page).returncode == 0
     text = page.read_text(encoding="utf-8")
     assert "5 of 6 units show a failure" in text
     assert "GPU has fallen off the bus" in text
-    assert text == kb("classify", logs, "--format", "html").stdout.decode()
+    assert text == kb("classify", *ALONE, logs, "--format", "html").stdout.decode()
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_each_directory_is_a_job(kb: Run, tmp_path: Path) -> None:
             folder = tmp_path / "jobs" / job / rank
             folder.mkdir(parents=True)
             (folder / "stderr.log").write_bytes(CALM + (text if rank == "1" else b""))
-    run = kb("classify", tmp_path / "jobs" / "*", "--unit", "job", "--format", "jsonl")
+    run = kb("classify", *ALONE, tmp_path / "jobs" / "*", "--unit", "job", "--format", "jsonl")
     first, second = rows(run.stdout)
     assert (first["verdict"], second["verdict"]) == ("match", "healthy")
     assert (first["path"], first["file"]) == (str(tmp_path / "jobs" / "1"), "1/stderr.log")
@@ -171,7 +173,7 @@ def test_what_cannot_be_read_stops_nothing_and_is_named(kb: Run, logs: Path) -> 
     gone = logs / "gone.log"
     gone.symlink_to(logs / "nowhere")
     (logs / "half.gz").write_bytes(gzip.compress(CALM + XID)[:60])
-    run = kb("classify", logs, gone, "--format", "jsonl")
+    run = kb("classify", *ALONE, logs, gone, "--format", "jsonl")
     assert run.returncode == 0
     assert "gone.log" not in names(run.stdout)
     assert b"1 of the inputs cannot be read" in run.stderr
@@ -183,8 +185,11 @@ def test_names_and_texts_are_hostile(kb: Run, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     odd = os.fsdecode(os.fsencode(tmp_path / "logs") + b"/\xff[bold]\n\x1b[2J.log")
     Path(odd).write_bytes(CALM + b"\x1b[2JRuntimeError: [red]boom[/red]\n")
-    assert rows(kb("classify", tmp_path / "logs", "--format", "jsonl").stdout)[0]["line"] == 351
-    run = kb("classify", tmp_path / "logs")
+    assert (
+        rows(kb("classify", *ALONE, tmp_path / "logs", "--format", "jsonl").stdout)[0]["line"]
+        == 351
+    )
+    run = kb("classify", *ALONE, tmp_path / "logs")
     assert b"\x1b" not in run.stdout + run.stderr
     assert b"[red]boom[/red]" in run.stdout
 
@@ -209,10 +214,10 @@ def test_wrong_use_is_one_sentence(
 
 
 def test_exit_code_tells_what_was_found(kb: Run, logs: Path, tmp_path: Path) -> None:
-    assert kb("classify", logs / "c.log.zst").returncode == 1
-    assert kb("classify", logs / "deep" / "f.log").returncode == 1
+    assert kb("classify", *ALONE, logs / "c.log.zst").returncode == 1
+    assert kb("classify", *ALONE, logs / "deep" / "f.log").returncode == 1
     (tmp_path / "empty").mkdir()
-    assert kb("classify", tmp_path / "empty").returncode == 2
+    assert kb("classify", *ALONE, tmp_path / "empty").returncode == 2
 
 
 def test_a_file_is_never_overwritten(kb: Run, logs: Path, tmp_path: Path) -> None:
@@ -224,11 +229,11 @@ def test_a_file_is_never_overwritten(kb: Run, logs: Path, tmp_path: Path) -> Non
 
 
 def test_a_run_goes_on_where_it_was_torn(kb: Run, logs: Path, tmp_path: Path) -> None:
-    whole = kb("classify", logs, "--format", "jsonl").stdout
+    whole = kb("classify", *ALONE, logs, "--format", "jsonl").stdout
     output = tmp_path / "out.jsonl"
     output.write_bytes(whole[: whole.index(b"\n") + 30])
     (logs / "a.log").unlink()  # what is done is not read again
-    run = kb("classify", logs, "--format", "jsonl", "-o", output, "--resume")
+    run = kb("classify", *ALONE, logs, "--format", "jsonl", "-o", output, "--resume")
     assert run.returncode == 0, run.stderr
     assert output.read_bytes() == whole
 

@@ -92,6 +92,7 @@ def test_a_read_only_cache_is_read(small: Small, plain_user: tuple[str, ...]) ->
     assert run.stderr == b""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize(("mode", "said"), [(0o755, b""), (0o700, b"in memory")])
 def test_a_cache_that_another_user_made(
@@ -107,6 +108,7 @@ def test_a_cache_that_another_user_made(
     assert run.stderr.count(b"\n") == bool(said)
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_that_is_read_only_is_answered_from_memory(
     small: Small, plain_user: tuple[str, ...]
 ) -> None:
@@ -118,6 +120,7 @@ def test_a_damaged_cache_that_is_read_only_is_answered_from_memory(
     assert b"in memory" in run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["log", "directory", "record"])
 def test_what_may_not_be_read_is_named(
     small: Small, tmp_path: Path, plain_user: tuple[str, ...], what: str
@@ -154,6 +157,7 @@ def test_a_user_without_a_home_is_told_what_to_set(small: Small) -> None:
     assert "set HOME" in one_sentence(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("home", ["/nonexistent/home", "/dev/null"])
 def test_a_home_that_cannot_be_written_is_no_obstacle(small: Small, home: str) -> None:
     kept = {k: v for k, v in small.environment().items() if not k.startswith(("KB_", "XDG_"))}
@@ -175,6 +179,7 @@ def test_a_cache_of_another_version_is_built_again(small: Small) -> None:
     assert second.stderr == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [0.0, 0.3, 0.6])
 def test_a_damaged_database_is_built_again(small: Small, start: float) -> None:
     overwrite(small.database, start, b"\xa5" * 40_000)
@@ -195,6 +200,7 @@ def test_vectors_that_are_gone_are_made_again(small: Small) -> None:
     assert right(small.kb("ask", "--json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["documents", "lexical", "occurrences"])
 def test_rows_that_are_lost_are_noticed_while_searching(small: Small, table: str) -> None:
     with closing(sqlite3.connect(small.database)) as connection, connection:
@@ -235,6 +241,7 @@ def test_vectors_that_rotted_in_the_database_are_not_built_upon(small: Small) ->
     assert right(small.kb("ask", "--json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["database", "vectors"])
 def test_a_directory_in_the_place_of_a_file_is_no_obstacle(small: Small, victim: str) -> None:
     path: Path = getattr(small, victim)
@@ -275,12 +282,14 @@ def test_a_broken_model_is_one_sentence(own: Small, name: str, damage: str) -> N
     assert "reinstall incident-kb" in one_sentence(own.kb("ask", "--json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 def test_a_model_that_rotted_gives_no_vectors(own: Small, name: str) -> None:
     overwrite(own.home / "index" / "model" / name, 0.5, b"~")
     assert "reinstall incident-kb" in one_sentence(own.kb("ask", "--json"))
 
 
+@pytest.mark.slow
 def test_another_model_means_another_index(own: Small) -> None:
     path = own.home / "index" / "model" / "provenance.json"
     provenance = json.loads(path.read_bytes())
@@ -290,6 +299,7 @@ def test_another_model_means_another_index(own: Small) -> None:
     assert len(list(own.cache.glob("index-*"))) == 2
 
 
+@pytest.mark.slow
 def test_ten_processes_at_once_on_a_damaged_index(small: Small) -> None:
     overwrite(small.vectors, 0.5, bytes(5000))
     running = [
@@ -344,6 +354,7 @@ def test_killed_while_building_the_next_one_answers(
     assert run.stderr == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", [0, 4_000_000_000])
 def test_a_clock_that_jumps_changes_nothing(own: Small, when: int) -> None:
     for path in [*own.cache.rglob("*"), *own.home.glob("incidents/*/*.md")]:
@@ -362,6 +373,7 @@ def test_a_closed_stream_is_no_traceback(small: Small, command: str, stream: str
     assert b"Traceback" not in run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

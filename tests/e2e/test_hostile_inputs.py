@@ -139,6 +139,7 @@ def test_an_ordinary_archive_of_much_repetition_is_read_whole(
     assert run.stderr == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -160,6 +161,7 @@ def test_a_name_is_text(small_installation: Small, tmp_path: Path, name: str) ->
     assert row["path"] == str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /dev/zero and /proc")
 @pytest.mark.parametrize(
     "path",
@@ -209,6 +211,7 @@ def test_a_directory_of_trouble_is_read_around_it(
     check(small_installation.kb("classify", job), 0)
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_while_it_is_read(small_installation: Small, tmp_path: Path) -> None:
     path = tmp_path / "growing.log"
     path.write_bytes(QUESTION + CALM * 2000)
@@ -357,6 +360,7 @@ def test_records_that_are_no_files_are_left_alone(
     assert answered(small_installation.kb("ask", "--json", "--incidents", tmp_path, env=env))
 
 
+@pytest.mark.slow
 def test_records_that_lead_to_each_other_and_twice_the_same(
     small_installation: Small, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def test_the_watcher_watches(watched: Small) -> None:
     assert run.returncode == 97
 
 
+@pytest.mark.slow
 def test_no_command_opens_a_socket_or_leaves_anything_elsewhere(
     watched: Small, tmp_path: Path
 ) -> None:
@@ -100,6 +101,7 @@ def test_no_command_opens_a_socket_or_leaves_anything_elsewhere(
             trace.unlink()
 
 
+@pytest.mark.slow
 def test_a_process_that_lives_on_stays_silent(watched: Small, tmp_path: Path) -> None:
     """Native libraries report in the background, some seconds after they were loaded."""
     trace = tmp_path / "trace"

@@ -110,7 +110,11 @@ def terminal(built_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         one.tmux("kill-server")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 34), (200, 50)], ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize(
+    "size",
+    [(80, 24), *(pytest.param(size, marks=pytest.mark.slow) for size in [(120, 34), (200, 50)])],
+    ids="{0[0]}x{0[1]}".format,
+)
 def test_a_night_on_call(terminal: Open, tmp_path: Path, size: tuple[int, int]) -> None:
     screen = terminal(size=size)
     screen.until("Paste the error.")

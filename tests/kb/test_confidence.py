@@ -121,3 +121,11 @@ def test_more_of_the_same_evidence_does_not_lower_the_right_answer(
         return matches[0].confidence
 
     assert sure(weaker) <= sure(line) <= sure(f"{weaker}\n{line}") + 0.02
+
+
+def test_of_a_log_that_nothing_fits_the_two_nearest_are_named(knowledge: KnowledgeBase) -> None:
+    text = "RuntimeError: the flux capacitor of the GPU is out of memory pages"
+    diagnosis = diagnose(Log.from_text(text), knowledge)
+    assert diagnosis.matches == ()
+    assert len({near.incident.id for near in diagnosis.nearest}) == 2
+    assert all(near.why_not.endswith(".") for near in diagnosis.nearest)

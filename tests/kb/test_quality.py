@@ -13,7 +13,7 @@ import pytest
 from benchmarks.answers import Answer, answers_of, changes, recorded
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
-from kb.evaluate import Outcome, Report, measure, read_cases, run
+from kb.evaluate import Case, Outcome, Report, measure, read_cases, run
 from kb.log.mask import mask
 from kb.verdict import Verdict
 from tests.conftest import FOUNDING
@@ -35,6 +35,11 @@ def ask(paths: list[Path], knowledge: KnowledgeBase) -> Answers:
     cases = [case for path in paths for case in read_cases(path)]
     outcomes = list(run(cases, knowledge, systems.keys()))
     return outcomes, measure(outcomes, systems)
+
+
+def form_of(case: Case) -> str:
+    """A log, or words in a language."""
+    return "log" if case.kind == "log" else case.lang
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +70,7 @@ def test_a_founding_incident_comes_first_in_every_form(
     about = [
         outcome
         for outcome in founding
-        if incident in outcome.case.relevant
-        and form in (outcome.case.kind, outcome.case.lang)
-        and (form == "log") == (outcome.case.kind == "log")
+        if incident in outcome.case.relevant and form_of(outcome.case) == form
     ]
     assert len(about) >= 3
     assert [outcome.case.id for outcome in about if not outcome.is_right] == []
@@ -77,6 +80,24 @@ def test_founding_reports_are_answered_as_recorded(founding: list[Outcome]) -> N
     now = answers_of(founding)
     before = recorded()
     assert changes({key: before[key] for key in now}, now) == [], RECORD_THEM
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "deepspeed-zero2-overlap-comm-nan-gradients/log-2",
+        "nccl-gdr-ib-error4-acs-enabled/zh-2",
+        "neg/near-mmcv-ext-source-built-torch-zh",
+    ],
+)
+def test_the_whole_text_and_its_telling_lines_are_both_searched(
+    knowledge: KnowledgeBase, identifier: str
+) -> None:
+    """With only one of the two passages these are answered otherwise."""
+    cases = [case for path in SETS["own"].glob("*.jsonl") for case in read_cases(path)]
+    known = {file.path.stem for file in IncidentDirectories().files()}
+    found = run([case for case in cases if case.id == identifier], knowledge, known)
+    assert answers_of(found) == {identifier: recorded()[identifier]}, RECORD_THEM
 
 
 @of_all_reports
@@ -114,9 +135,8 @@ def test_figures_of_the_own_set_are_those_of_the_recorded_answers() -> None:
 )
 def test_a_change_of_an_answer_is_told(now: dict[str, Answer], told: list[str]) -> None:
     found = changes({"a": Answer.RIGHT, "b": Answer.SILENT}, now)
-    assert [line.startswith(start) for line, start in zip(found, told, strict=True)] == [
-        True
-    ] * len(told)
+    assert len(found) == len(told)
+    assert all(map(str.startswith, found, told))
 
 
 def test_what_got_better_is_told_too() -> None:

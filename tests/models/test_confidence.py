@@ -13,6 +13,7 @@ pytest.importorskip("sklearn", reason="needs the extra [models]")
 
 from benchmarks.fusion import calibrate, read_samples
 
+pytestmark = pytest.mark.slow
 REPORTS = sorted(Path("benchmarks/reports").glob("*.jsonl"))
 
 

@@ -15,6 +15,8 @@ pytest.importorskip("onnx", reason="needs the extra [models]")
 
 from benchmarks import export_encoder, train_encoder
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = [
     "NCCL watchdog timeout: one rank died and the others waited for its allreduce.",
     "CUDA out of memory: the batch is too large, or memory is fragmented.",

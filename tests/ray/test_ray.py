@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Run, environment
 
 ray_cluster = pytest.importorskip("ray.cluster_utils", reason="ray is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 
 FAILURES = (
     "NVRM: Xid (PCI:0000:0{n}:00): 79, pid={n}, GPU has fallen off the bus.\n",

@@ -99,6 +99,7 @@ async def test_hostile_name_of_a_file_that_is_not_there(start: Start, tmp_path: 
         assert "[bold]" in told(pilot)
 
 
+@pytest.mark.slow
 async def test_hostile_text_in_the_conversation_and_the_history(start: Start) -> None:
     hostile = "[bold]we run[/] [/x] [@click=app.quit]gloo[/]"
     async with start() as pilot:
@@ -119,6 +120,7 @@ async def test_a_note_of_a_hostile_log_is_harmless(start: Start, tmp_path: Path)
     assert_harmless(note.read_text())
 
 
+@pytest.mark.slow
 async def test_a_line_of_30_mb_is_shown(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "one.log"
     path.write_text("x" * 30_000_000 + f"\n{SHM}")
@@ -132,6 +134,7 @@ async def test_a_line_of_30_mb_is_shown(start: Start, tmp_path: Path) -> None:
         await until_shown(pilot, "1 xxxxxxxx")
 
 
+@pytest.mark.slow
 async def test_a_line_of_30_mb_can_be_pasted(start: Start) -> None:
     async with start() as pilot:
         await paste(pilot, "x" * 30_000_000 + f"\n{SHM}")
