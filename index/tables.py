@@ -18,9 +18,10 @@ from index.progress import Report
 from index.signatures import Scanner
 from index.snapshot import DeclaredPattern, distinct_patterns
 from index.tokens import tokenize
-from index.vector_cache import UNIT, text_hash
+from index.vector_cache import MAX_LENGTH_ERROR, text_hash
 
-_ENCODE_AT_ONCE = 64
+_TEXTS_PER_BATCH = 64
+"""Texts encoded between two reports of progress; small, so that progress is seen to move."""
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -162,9 +163,9 @@ def encode_missing(
         "SELECT DISTINCT hash, text FROM passages WHERE hash NOT IN (SELECT hash FROM vectors)"
         " ORDER BY length(text)"
     ).fetchall()
-    for start in range(0, len(missing), _ENCODE_AT_ONCE):
+    for start in range(0, len(missing), _TEXTS_PER_BATCH):
         report(start, len(missing))
-        part = missing[start : start + _ENCODE_AT_ONCE]
+        part = missing[start : start + _TEXTS_PER_BATCH]
         vectors = encoder().encode([text for _hash, text in part])
         connection.executemany(
             "INSERT INTO vectors VALUES (?, ?)",
@@ -186,7 +187,7 @@ def all_vectors(connection: sqlite3.Connection) -> Vectors:
     if not rows:
         return np.zeros((0, 1), np.float32)
     vectors = np.frombuffer(b"".join(row[0] for row in rows), np.float32).reshape(len(rows), -1)
-    if not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=UNIT):
+    if not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=MAX_LENGTH_ERROR):
         raise StoreDamaged("the vectors of the index are damaged")
     return vectors
 
