@@ -25,8 +25,8 @@ _MAX_WORD_CANDIDATES = 24
 _MAX_MEANING_CANDIDATES = 24
 """The same for the search by meaning."""
 _MAX_PASSAGES_FOUND = 256
-"""Nearest passages for each passage of a query: a record has some ten,
-so they are of about as many documents as the search by meaning brings up."""
+"""Passages found for each passage of a query. A record has about ten, so these are of as many
+documents as the search by meaning brings up."""
 _MAX_CACHED_DOCUMENTS = 512
 """Documents whose words and payload are kept for the next search; some 50 kB each."""
 _MAX_SQL_VARIABLES = 500
@@ -75,7 +75,7 @@ class Snapshot:
             declared = distinct_patterns(connection)
         if patterns_checksum(declared) != self._meta.get("patterns"):
             raise StoreDamaged(f"the index {where} is damaged: patterns are missing")
-        self._declared = {one.pattern: one.owners for one in declared}
+        self._declared = {entry.pattern: entry.owners for entry in declared}
         if len(self._owners) != len(dense):
             raise StoreDamaged(f"the index {where} is damaged: passages are missing")
 
@@ -257,7 +257,9 @@ class _Search:
     def _pattern_shares(self, seen: frozenset[Pattern]) -> dict[int, dict[Pattern, float]]:
         """By number of the document: the seen patterns that it declares, and how rare each is."""
         found: dict[int, dict[Pattern, float]] = {}
-        for pattern in sorted(seen & self._declared.keys(), key=lambda one: (one.text, one.regex)):
+        for pattern in sorted(
+            seen & self._declared.keys(), key=lambda pattern: (pattern.text, pattern.regex)
+        ):
             (documents,) = only_row(
                 self._connection,
                 "SELECT documents FROM occurrences WHERE text = ? AND regex = ?",

@@ -196,7 +196,7 @@ def compile_patterns(connection: sqlite3.Connection, extra_patterns: Sequence[Pa
     """Store the compiled form of the declared patterns and of some others, and return the scanner
     of the declared ones. What is stored and fits is not compiled again; else it takes a second, so
     both are compiled at once."""
-    declared = [one.pattern for one in distinct_patterns(connection)]
+    declared = [entry.pattern for entry in distinct_patterns(connection)]
     blobs = get_meta(connection, "signatures"), get_meta(connection, "extra")
     with ThreadPoolExecutor(1) as other:
         extra = other.submit(Scanner.cached, extra_patterns, blobs[1], first_only=False)
@@ -210,7 +210,7 @@ def count_occurrences(
     connection: sqlite3.Connection, declared: Sequence[DeclaredPattern], scanner: Scanner
 ) -> None:
     """Count for each pattern the documents that declare it or whose example has it."""
-    seen = {one.pattern: set(one.owners) for one in declared}
+    seen = {entry.pattern: set(entry.owners) for entry in declared}
     for number, example in connection.execute("SELECT number, example FROM documents"):
         for place, _end in scanner.scan(example.encode()):
             seen[scanner.patterns[place]].add(number)

@@ -14,7 +14,7 @@ from kb.log.timestamps import read_stamp
 from kb.verdict import Verdict
 
 _MAX_SLOTS = 60
-"""Bars of a timeline; more do not fit into the width of a terminal."""
+"""Bars of a timeline; more would be too thin to see on a page."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400  # in seconds
 _SECONDS_OR_MINUTES = (1, 5, 15, 30)
 _STEPS_SECONDS = (

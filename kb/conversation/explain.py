@@ -41,7 +41,7 @@ def answer(command: Command, conversation: Conversation, knowledge: KnowledgeBas
     """What the tool says to a request that changes nothing."""
     if command.request is Request.HELP:
         return tool_turn(_HELP, ())
-    if command.request is Request.TOLD:
+    if command.request is Request.STATEMENTS:
         return _list_statements(conversation)
     incident = record_by_name(command.name, conversation, knowledge)
     if incident is None:
@@ -119,7 +119,7 @@ def _why_not(incident: Incident, conversation: Conversation, _knowledge: Knowled
         for words in _about(incident, conversation, speaks_for=False)
     )
     parts += _would_tell(incident, conversation)
-    known = [incident.id, *(one.incident.id for one in conversation.matches)]
+    known = [incident.id, *(shown.incident.id for shown in conversation.matches)]
     return tool_turn(" ".join(parts), known, _lines(match))
 
 

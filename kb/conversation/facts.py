@@ -27,12 +27,12 @@ from kb.questions.environment import (
 )
 from kb.questions.versions import fits
 
-NEEDED_IF_ABSENT = 0.12
-"""Likelihood that a user of the right record calls absent what the record needs. Estimated: above
-0, because people err."""
-NEEDED_IF_ELSEWHERE = 0.2
-"""Likelihood that the failure of the right record also happens without the system that it is about,
-or with another one. Estimated: above 0, because several failures can look alike."""
+ABSENT_IF_NEEDED = 0.12
+"""Likelihood, estimated, that a user calls absent what the right record needs; above 0, because
+people err."""
+ELSEWHERE_IF_NEEDED = 0.2
+"""Likelihood, estimated, that a user sees the failure of the right record also without the system
+that it is about, or with another one; above 0, because several failures look alike."""
 
 _ONE = frozenset("1 one a single 一 单".split())
 """Numbers of nodes that are one; all others are several."""
@@ -126,11 +126,11 @@ def _also(clause: str, candidates: Sequence[Incident]) -> Statement | None:
         return _also_nodes(what, candidates)
     if "without" in clause.lower():
         ids = [i.id for i in candidates if systems_of(i) & named]
-        return _against(ids, NEEDED_IF_ELSEWHERE, f"It also happens without {_listed(named)}")
+        return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens without {_listed(named)}")
     groups = [group for group in alternatives() if group & named]
     others = frozenset().union(*groups) - named
     ids = [i.id for i in candidates if i.header.systems[0] in others]
-    return _against(ids, NEEDED_IF_ELSEWHERE, f"It also happens with {_listed(named)}")
+    return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens with {_listed(named)}")
 
 
 def _also_nodes(what: str, candidates: Sequence[Incident]) -> Statement | None:
@@ -140,7 +140,7 @@ def _also_nodes(what: str, candidates: Sequence[Incident]) -> Statement | None:
     kind = Topology.SINGLE_NODE if several else Topology.MULTI_NODE
     ids = [i.id for i in candidates if i.header.environment.topology is kind]
     other = "several nodes" if several else "one node"
-    return _against(ids, NEEDED_IF_ELSEWHERE, f"It also happens on {other}")
+    return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens on {other}")
 
 
 def _absent(clause: str, candidates: Sequence[Incident]) -> Statement | None:
@@ -158,7 +158,7 @@ def _absent(clause: str, candidates: Sequence[Incident]) -> Statement | None:
     telling = bool(ids) and len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
     if not telling and not _TROUBLE.search(what):
         return None
-    return _against(ids if telling else (), NEEDED_IF_ABSENT, f"Absent: {what.strip()}")
+    return _against(ids if telling else (), ABSENT_IF_NEEDED, f"Absent: {what.strip()}")
 
 
 def _printed(incident: Incident) -> set[str]:

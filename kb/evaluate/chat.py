@@ -134,7 +134,9 @@ def _in_fixed_order(conversation: Conversation) -> QuestionPlan | None:
     """The next observation of the candidates, in the order in which the log had put them."""
     candidates = [match.incident for match in conversation.diagnosis.candidates]
     left = (
-        one for one in observations(candidates) if one.key not in conversation.settled_questions
+        question
+        for question in observations(candidates)
+        if question.key not in conversation.settled_questions
     )
     return next(left, None)
 
@@ -184,14 +186,14 @@ _ANSWERS: dict[Topic, Callable[[Incident, QuestionPlan], str | None]] = {
 def measure_chat(reports: Sequence[GroupReport | None]) -> ChatReport:
     """Count over all groups."""
     spoken = [report for report in reports if report]
-    talks = [one for report in spoken for one in report.chosen]
+    talks = [talk for report in spoken for talk in report.chosen]
     return ChatReport(
         schema=SCHEMA,
         groups=len(spoken),
         silent=len(reports) - len(spoken),
-        records=len({one.record for one in talks}),
+        records=len({talk.record for talk in talks}),
         conversations=len(talks),
-        not_candidates=sum(not one.candidate for one in talks),
+        not_candidates=sum(not talk.candidate for talk in talks),
         chosen=_rates([report.chosen for report in spoken]),
         fixed=_rates([report.fixed for report in spoken]),
         outcomes=tuple(spoken),
@@ -199,15 +201,17 @@ def measure_chat(reports: Sequence[GroupReport | None]) -> ChatReport:
 
 
 def _rates(groups: Sequence[Sequence[SimulatedTalk]]) -> Rates:
-    talks = [one for group in groups for one in group]
-    reached = [one.questions for one in talks if one.questions is not None]
-    by_group = [[one.questions for one in group if one.questions is not None] for group in groups]
+    talks = [talk for group in groups for talk in group]
+    reached = [talk.questions for talk in talks if talk.questions is not None]
+    by_group = [
+        [talk.questions for talk in group if talk.questions is not None] for group in groups
+    ]
     return Rates(
         mean=_mean(reached),
         mean_by_group=_mean([fmean(questions) for questions in by_group if questions]),
-        reached=_mean([one.questions is not None for one in talks]),
-        at_start=_mean([one.questions == 0 for one in talks]),
-        asked=_mean([one.asked for one in talks]),
+        reached=_mean([talk.questions is not None for talk in talks]),
+        at_start=_mean([talk.questions == 0 for talk in talks]),
+        asked=_mean([talk.asked for talk in talks]),
     )
 
 

@@ -50,7 +50,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.position == 1
 
     def _first(self, fits: Callable[[Match], bool]) -> int | None:
-        positions = (place for place, match in enumerate(self.matches, 1) if fits(match))
+        positions = (position for position, match in enumerate(self.matches, 1) if fits(match))
         return next(positions, None)
 
 

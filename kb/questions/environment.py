@@ -141,7 +141,7 @@ def _picks(names: Sequence[str], needs: frozenset[str]) -> list[float]:
     if not any(mine):
         return [RUNS_IF_NOT / len(names)] * len(names) + [1 - RUNS_IF_NOT]
     wrong = (1 - RUNS_IF_NEEDED) / (len(names) + 1 - sum(mine))
-    return [RUNS_IF_NEEDED / sum(mine) if one else wrong for one in mine] + [wrong]
+    return [RUNS_IF_NEEDED / sum(mine) if is_mine else wrong for is_mine in mine] + [wrong]
 
 
 def nodes(candidates: Iterable[Incident]) -> QuestionPlan:
