@@ -23,7 +23,7 @@ from benchmarks.quality import OWN, PAGE, fill
 from index.encoder import load_encoder
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
-from kb.evaluate import Case
+from kb.evaluate import LabelledReport
 from kb.incident import Incident, Kind
 from kb.settings import Settings, load_settings
 
@@ -85,7 +85,7 @@ Scores = Callable[[str], np.ndarray[tuple[int], np.dtype[np.float64]]]
 
 
 def _baseline(
-    cases: Sequence[Case], records: Sequence[Incident], scores_of: Scores
+    cases: Sequence[LabelledReport], records: Sequence[Incident], scores_of: Scores
 ) -> list[Answer]:
     answers = []
     for case in cases:

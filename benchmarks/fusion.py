@@ -23,7 +23,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.confidence import confidences
 from kb.diagnosis.features import FeatureRow, Features, Model, load_model
 from kb.diagnosis.retrieval import no_failure_is_seen, retrieve
-from kb.evaluate import Case, read_cases
+from kb.evaluate import LabelledReport, read_cases
 from kb.evaluate.cases import AMBIGUOUS
 from kb.evidence import collect
 from kb.incident import Kind
@@ -43,7 +43,7 @@ Vector = NDArray[np.float64]
 class Sample(msgspec.Struct, frozen=True):
     """One report with its candidates."""
 
-    case: Case
+    case: LabelledReport
     features: tuple[Features, ...]
     rows: Vector
     """The features as the score sees them: (candidates, names)."""
@@ -56,7 +56,7 @@ class Sample(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """What the weights make of a report."""
 
-    case: Case
+    case: LabelledReport
     confidence: float
     """Of the first candidate; 0 without one."""
     position: float
@@ -69,7 +69,7 @@ def read_samples(paths: Iterable[Path], knowledge: KnowledgeBase) -> list[Sample
     return [_sample(case, knowledge) for case in cases]
 
 
-def _sample(case: Case, knowledge: KnowledgeBase) -> Sample:
+def _sample(case: LabelledReport, knowledge: KnowledgeBase) -> Sample:
     evidence = collect(Log.from_text(case.text).blocks(), knowledge.signatures, knowledge.markers)
     everything = retrieve(evidence, knowledge)
     no_failure = no_failure_is_seen(everything, evidence)

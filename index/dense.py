@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from index.errors import StoreDamaged
 
-EXACT_UP_TO = 100_000
+MAX_EXACT_VECTORS = 100_000
 """Above this many vectors the index is approximate (HNSW). `make bench` prints both."""
 
-_LINKS = 32
-_BUILD_DEPTH = 80
-_SEARCH_DEPTH = 128
+_LINKS_PER_VECTOR = 32
+"""Neighbours of a vector in the graph (M of HNSW); more find more and take more memory."""
+_BUILD_CANDIDATES = 80
+"""Vectors compared when one is added (efConstruction)."""
+_SEARCH_CANDIDATES = 128
+"""Vectors kept while searching (efSearch); more find more and take longer."""
 
 Vectors = NDArray[np.float32]
 
@@ -31,12 +34,12 @@ class DenseIndex:
     def build(cls, vectors: Vectors) -> DenseIndex:
         """Build from an (n, dim) array; row numbers are the positions that `search` returns."""
         dimension = vectors.shape[1]
-        if len(vectors) <= EXACT_UP_TO:
+        if len(vectors) <= MAX_EXACT_VECTORS:
             index: faiss.Index = faiss.IndexFlatIP(dimension)
         else:
-            graph = faiss.IndexHNSWFlat(dimension, _LINKS, faiss.METRIC_INNER_PRODUCT)
-            graph.hnsw.efConstruction = _BUILD_DEPTH
-            graph.hnsw.efSearch = _SEARCH_DEPTH
+            graph = faiss.IndexHNSWFlat(dimension, _LINKS_PER_VECTOR, faiss.METRIC_INNER_PRODUCT)
+            graph.hnsw.efConstruction = _BUILD_CANDIDATES
+            graph.hnsw.efSearch = _SEARCH_CANDIDATES
             index = graph
         index.add(np.ascontiguousarray(vectors))
         return cls(index)

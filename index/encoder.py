@@ -24,8 +24,10 @@ GRAPH = "model.onnx"
 TOKENIZER = "tokenizer.json"
 PROVENANCE = "provenance.json"
 
-_BATCH = 4
-_MOST_THREADS = 4
+_MAX_BATCH_TEXTS = 4
+"""Texts per run of the model: larger batches hold more padding."""
+_MAX_THREADS = 4
+"""Threads that encode, on a machine with more cores too: other programs run on it."""
 
 
 class Encoder(Protocol):
@@ -143,14 +145,14 @@ def _session_options() -> Any:
 
 
 def _threads() -> int:
-    return min(os.cpu_count() or 1, _MOST_THREADS)
+    return min(os.cpu_count() or 1, _MAX_THREADS)
 
 
 def _batches(tokens: list[list[int]]) -> Iterator[list[int]]:
     """Yield row numbers, longest texts first: texts of like length together, so that little is
     padding, and a few texts spread over the threads."""
     order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
-    size = min(_BATCH, -(-len(order) // _threads())) or 1
+    size = min(_MAX_BATCH_TEXTS, -(-len(order) // _threads())) or 1
     for start in range(0, len(order), size):
         yield order[start : start + size]
 

@@ -12,21 +12,25 @@ from collections.abc import Collection, Mapping
 
 from index.tokens import is_pair
 
-_MOST_TERMS = 64
+_MAX_QUERY_TERMS = 64
 """A query of more terms is cut to its rarest ones: the rest cost time and change no ranking."""
 
-_VARIABLES_AT_ONCE = 500
-_FOREIGN_WORD = 0.5
-_FOREIGN_PAIR = 0.2
-_PAIR = 0.5
+_MAX_SQL_VARIABLES = 500
+"""Per statement; old builds of SQLite allow 999."""
+_UNKNOWN_WORD_WEIGHT = 0.5
+"""Of a word that no document contains, where a word of one document has 1."""
+_UNKNOWN_PAIR_WEIGHT = 0.2
+"""Of two Chinese characters that no document contains next to each other."""
+_PAIR_WEIGHT = 0.5
+"""Of two Chinese characters in one document."""
 
 
 def frequencies(connection: sqlite3.Connection, terms: Collection[str]) -> dict[str, int]:
     """In how many documents each term occurs; terms that occur nowhere are left out."""
     found: dict[str, int] = {}
     ordered = list(terms)
-    for start in range(0, len(ordered), _VARIABLES_AT_ONCE):
-        part = ordered[start : start + _VARIABLES_AT_ONCE]
+    for start in range(0, len(ordered), _MAX_SQL_VARIABLES):
+        part = ordered[start : start + _MAX_SQL_VARIABLES]
         marks = ",".join("?" * len(part))
         found.update(
             connection.execute(
@@ -45,8 +49,8 @@ def rarity(term: str, frequency: int, documents: int) -> float:
     words, because one Chinese word yields several pairs.
     """
     if frequency == 0:
-        return _FOREIGN_PAIR if is_pair(term) else _FOREIGN_WORD
-    whole = _PAIR if is_pair(term) else 1.0
+        return _UNKNOWN_PAIR_WEIGHT if is_pair(term) else _UNKNOWN_WORD_WEIGHT
+    whole = _PAIR_WEIGHT if is_pair(term) else 1.0
     if frequency == 1 or documents <= 1:
         return whole
     return whole * math.log(documents / frequency) / math.log(documents)
@@ -54,7 +58,7 @@ def rarity(term: str, frequency: int, documents: int) -> float:
 
 def search(connection: sqlite3.Connection, weights: Mapping[str, float], limit: int) -> list[int]:
     """Numbers of the documents that share words with the query, best BM25 first."""
-    terms = sorted(weights, key=lambda term: -weights[term])[:_MOST_TERMS]
+    terms = sorted(weights, key=lambda term: -weights[term])[:_MAX_QUERY_TERMS]
     if not terms:
         return []
     rows = connection.execute(

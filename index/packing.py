@@ -14,8 +14,8 @@ import zstandard
 
 from index.snapshot import Snapshot
 
-_LEVEL = 12
-"""Of Zstandard, 1 to 22. Vectors hardly shrink, so a higher one takes longer for nothing."""
+_COMPRESSION_LEVEL = 12
+"""Zstandard level, 1 to 22. Vectors hardly shrink, so a higher one takes longer for nothing."""
 
 
 def pack(snapshot: Snapshot) -> bytes:
@@ -29,7 +29,7 @@ def pack(snapshot: Snapshot) -> bytes:
         connection.execute("DELETE FROM meta WHERE key IN ('generation', 'vectors', 'fingerprint')")
         connection.execute("VACUUM")
         database = connection.serialize()
-    return zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress(database)
+    return zstandard.ZstdCompressor(_COMPRESSION_LEVEL, write_checksum=True).compress(database)
 
 
 def unpack(path: Path) -> bytes | None:

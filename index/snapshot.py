@@ -20,12 +20,17 @@ from index.signatures import Scanner
 from index.store_errors import only_row, store_errors
 from index.tokens import tokenize
 
-_FROM_WORDS = 24
-_FROM_MEANING = 24
-_NEAREST_PASSAGES = 256
-_REMEMBERED = 512
+_MAX_WORD_CANDIDATES = 24
+"""Documents that the search by words brings up. Each one is read and weighed, which takes time."""
+_MAX_MEANING_CANDIDATES = 24
+"""The same for the search by meaning."""
+_MAX_PASSAGES_FOUND = 256
+"""Passages found for each passage of a query. A record has about ten, so these are of as many
+documents as the search by meaning brings up."""
+_MAX_CACHED_DOCUMENTS = 512
 """Documents whose words and payload are kept for the next search; some 50 kB each."""
-_VARIABLES_AT_ONCE = 500
+_MAX_SQL_VARIABLES = 500
+"""Per statement; old builds of SQLite allow 999."""
 
 
 class DeclaredPattern(msgspec.Struct, frozen=True):
@@ -55,7 +60,7 @@ class Snapshot:
         self._connection = connection
         self._dense = dense
         self._where = where
-        self._document = lru_cache(_REMEMBERED)(self._read_document)
+        self._document = lru_cache(_MAX_CACHED_DOCUMENTS)(self._read_document)
         with store_errors(where):
             self._meta = dict(connection.execute("SELECT key, value FROM meta"))
             self._owners = np.array(
@@ -70,7 +75,7 @@ class Snapshot:
             declared = distinct_patterns(connection)
         if patterns_checksum(declared) != self._meta.get("patterns"):
             raise StoreDamaged(f"the index {where} is damaged: patterns are missing")
-        self._declared = {one.pattern: one.owners for one in declared}
+        self._declared = {entry.pattern: entry.owners for entry in declared}
         if len(self._owners) != len(dense):
             raise StoreDamaged(f"the index {where} is damaged: passages are missing")
 
@@ -120,8 +125,8 @@ class Snapshot:
             return {}
         found: dict[str, bytes] = {}
         ordered = sorted(hashes)
-        for start in range(0, len(ordered), _VARIABLES_AT_ONCE):
-            part = ordered[start : start + _VARIABLES_AT_ONCE]
+        for start in range(0, len(ordered), _MAX_SQL_VARIABLES):
+            part = ordered[start : start + _MAX_SQL_VARIABLES]
             marks = ",".join("?" * len(part))
             query = f"SELECT hash, vector FROM vectors WHERE hash IN ({marks})"  # noqa: S608
             with store_errors(self._where):
@@ -215,8 +220,12 @@ class _Search:
         weights = self._weights(frozenset().union(*line_tokens))
         shares = self._pattern_shares(query.patterns)
         meaning = self._meaning(query.passages, encoder)
-        nearest = sorted(meaning, key=lambda number: -meaning[number])[:_FROM_MEANING]
-        numbers = {*shares, *nearest, *lexical.search(self._connection, weights, _FROM_WORDS)}
+        nearest = sorted(meaning, key=lambda number: -meaning[number])[:_MAX_MEANING_CANDIDATES]
+        numbers = {
+            *shares,
+            *nearest,
+            *lexical.search(self._connection, weights, _MAX_WORD_CANDIDATES),
+        }
         tags = self._tags(query.tags)
         total = sum(weights.values()) or 1.0
         candidates = []
@@ -248,7 +257,9 @@ class _Search:
     def _pattern_shares(self, seen: frozenset[Pattern]) -> dict[int, dict[Pattern, float]]:
         """By number of the document: the seen patterns that it declares, and how rare each is."""
         found: dict[int, dict[Pattern, float]] = {}
-        for pattern in sorted(seen & self._declared.keys(), key=lambda one: (one.text, one.regex)):
+        for pattern in sorted(
+            seen & self._declared.keys(), key=lambda pattern: (pattern.text, pattern.regex)
+        ):
             (documents,) = only_row(
                 self._connection,
                 "SELECT documents FROM occurrences WHERE text = ? AND regex = ?",
@@ -276,9 +287,9 @@ class _Search:
         best: dict[int, float] = {}
         if not passages or not len(self._dense):
             return best
-        scores, positions = self._dense.search(encoder.encode(passages), _NEAREST_PASSAGES)
-        for score, place in zip(scores.flat, positions.flat, strict=True):
-            if place >= 0:
-                document = int(self._owners[place])
+        scores, positions = self._dense.search(encoder.encode(passages), _MAX_PASSAGES_FOUND)
+        for score, position in zip(scores.flat, positions.flat, strict=True):
+            if position >= 0:
+                document = int(self._owners[position])
                 best[document] = max(best.get(document, -1.0), float(score))
         return best

@@ -41,8 +41,10 @@ from index.tables import (
 
 DATABASE = "index.sqlite"
 LOCK = "lock"
-_WAIT_FOR_WRITER_SECONDS = 600
-_OPEN_ATTEMPTS = 20
+_LOCK_TIMEOUT_SECONDS = 600
+"""How long to wait for another process that writes; a first build can take minutes."""
+_MAX_OPEN_ATTEMPTS = 20
+"""How often a reader starts again because a writer replaced the vectors meanwhile."""
 
 
 class Store:
@@ -50,7 +52,7 @@ class Store:
 
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory
-        self._lock = FileLock((directory or Path()) / LOCK, timeout=_WAIT_FOR_WRITER_SECONDS)
+        self._lock = FileLock((directory or Path()) / LOCK, timeout=_LOCK_TIMEOUT_SECONDS)
         self._memory: sqlite3.Connection | None = None
         self._memory_dense: DenseIndex | None = None
 
@@ -172,7 +174,7 @@ class Store:
             return Snapshot(copy, self._memory_dense, "in memory")
         if self.directory is None or not _is_file(self.directory / DATABASE):
             raise StoreMissing("no index has been built yet; run: kb index")
-        for _attempt in range(_OPEN_ATTEMPTS):
+        for _attempt in range(_MAX_OPEN_ATTEMPTS):
             # A newer build may remove the vectors between the two reads; the next try sees it.
             with suppress(FileNotFoundError):
                 return self._open_once(self.directory)
@@ -299,7 +301,7 @@ def _generation_of(path: Path) -> int:
 def _connect(target: str) -> sqlite3.Connection:
     return sqlite3.connect(
         target,
-        timeout=_WAIT_FOR_WRITER_SECONDS,
+        timeout=_LOCK_TIMEOUT_SECONDS,
         isolation_level=None,
         check_same_thread=False,
     )

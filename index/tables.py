@@ -18,9 +18,10 @@ from index.progress import Report
 from index.signatures import Scanner
 from index.snapshot import DeclaredPattern, distinct_patterns
 from index.tokens import tokenize
-from index.vector_cache import UNIT, text_hash
+from index.vector_cache import MAX_LENGTH_ERROR, text_hash
 
-_ENCODE_AT_ONCE = 64
+_TEXTS_PER_BATCH = 64
+"""Texts encoded between two reports of progress; small, so that progress is seen to move."""
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -162,9 +163,9 @@ def encode_missing(
         "SELECT DISTINCT hash, text FROM passages WHERE hash NOT IN (SELECT hash FROM vectors)"
         " ORDER BY length(text)"
     ).fetchall()
-    for start in range(0, len(missing), _ENCODE_AT_ONCE):
+    for start in range(0, len(missing), _TEXTS_PER_BATCH):
         report(start, len(missing))
-        part = missing[start : start + _ENCODE_AT_ONCE]
+        part = missing[start : start + _TEXTS_PER_BATCH]
         vectors = encoder().encode([text for _hash, text in part])
         connection.executemany(
             "INSERT INTO vectors VALUES (?, ?)",
@@ -186,7 +187,7 @@ def all_vectors(connection: sqlite3.Connection) -> Vectors:
     if not rows:
         return np.zeros((0, 1), np.float32)
     vectors = np.frombuffer(b"".join(row[0] for row in rows), np.float32).reshape(len(rows), -1)
-    if not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=UNIT):
+    if not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=MAX_LENGTH_ERROR):
         raise StoreDamaged("the vectors of the index are damaged")
     return vectors
 
@@ -195,7 +196,7 @@ def compile_patterns(connection: sqlite3.Connection, extra_patterns: Sequence[Pa
     """Store the compiled form of the declared patterns and of some others, and return the scanner
     of the declared ones. What is stored and fits is not compiled again; else it takes a second, so
     both are compiled at once."""
-    declared = [one.pattern for one in distinct_patterns(connection)]
+    declared = [entry.pattern for entry in distinct_patterns(connection)]
     blobs = get_meta(connection, "signatures"), get_meta(connection, "extra")
     with ThreadPoolExecutor(1) as other:
         extra = other.submit(Scanner.cached, extra_patterns, blobs[1], first_only=False)
@@ -209,7 +210,7 @@ def count_occurrences(
     connection: sqlite3.Connection, declared: Sequence[DeclaredPattern], scanner: Scanner
 ) -> None:
     """Count for each pattern the documents that declare it or whose example has it."""
-    seen = {one.pattern: set(one.owners) for one in declared}
+    seen = {entry.pattern: set(entry.owners) for entry in declared}
     for number, example in connection.execute("SELECT number, example FROM documents"):
         for place, _end in scanner.scan(example.encode()):
             seen[scanner.patterns[place]].add(number)

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 _WORD = re.compile(r"[A-Za-z0-9_]+(?:[.\-:/+][A-Za-z0-9_]+)*|[\u3400-\u9fff]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "e")
-_LONGEST = 60
-_LONGEST_NUMBER = 4
+_MAX_TOKEN_CHARACTERS = 60
+"""A longer word is no word but encoded data, which no other text repeats."""
+_MAX_CODE_DIGITS = 4
+"""A longer number is a count, an address or a time, which differs from run to run."""
 
 STOPWORDS = frozenset(
     "a about above after again all also am an and any are as at be because been before but by can"
@@ -52,7 +54,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def _latin(word: str) -> Iterator[str]:
-    if len(word) > _LONGEST:
+    if len(word) > _MAX_TOKEN_CHARACTERS:
         return
     parts = [part for part in _PART.findall(word) if not part.isdigit() or _is_code(part)]
     whole = word.strip("_").lower()
@@ -65,7 +67,7 @@ def _latin(word: str) -> Iterator[str]:
 
 
 def _is_code(number: str) -> bool:
-    return len(number) <= _LONGEST_NUMBER
+    return len(number) <= _MAX_CODE_DIGITS
 
 
 def fold(word: str) -> str:

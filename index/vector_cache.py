@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from index.encoder import Encoder
 
-UNIT = 1e-3
+MAX_LENGTH_ERROR = 1e-3
 """Tolerance for the length of a vector, which should be 1."""
 
 Lookup = Callable[[Collection[str]], dict[str, bytes]]
@@ -25,7 +25,7 @@ def text_hash(text: str) -> str:
 def _is_whole(vector: bytes) -> bool:
     """Whether the vector still has unit length; a corrupt file would change it."""
     values = np.frombuffer(vector, np.float32) if len(vector) % 4 == 0 else np.zeros(1)
-    return abs(float(np.linalg.norm(values)) - 1) < UNIT
+    return abs(float(np.linalg.norm(values)) - 1) < MAX_LENGTH_ERROR
 
 
 class CachingEncoder:

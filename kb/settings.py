@@ -35,10 +35,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Keep the last searches of the TUI on this machine, with secrets masked, so that you can open
     them again. With `false`, searches are neither kept nor shown."""
 
-    def __hash__(self) -> int:
-        # `keys` cannot be hashed, and a worker is kept per settings.
-        return hash((self.incidents, self.model))
-
 
 def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
     """Read the configuration file, the environment and the command line, in this order.

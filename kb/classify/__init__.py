@@ -4,17 +4,17 @@ from kb.classify.cluster import Cluster
 from kb.classify.inputs import Unit, find_units
 from kb.classify.journal import Journal, encode, read_rows
 from kb.classify.local import classify_here
-from kb.classify.result import Outcome, Place, Result, Row, Unreadable
+from kb.classify.result import MainLine, Outcome, Result, ResultRow, Unreadable
 from kb.classify.run import Run, run
 from kb.classify.summary import Summary, summarize
 
 __all__ = [
     "Cluster",
     "Journal",
+    "MainLine",
     "Outcome",
-    "Place",
     "Result",
-    "Row",
+    "ResultRow",
     "Run",
     "Summary",
     "Unit",

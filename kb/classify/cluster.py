@@ -16,11 +16,15 @@ from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 from kb.verdict import Verdict
 
-_ALIKE = 0.5
-"""Minimum share of words that two lines of a cluster have in common."""
-_ID_LENGTH = 12
-_MOST_EXAMPLES = 3
-_SILENT = "(no error line)"
+_MIN_WORD_SHARE = 0.5
+"""Minimum share of the words that two lines of a cluster have in common, from 0 to 1; what Drain
+calls the similarity threshold."""
+_ID_CHARACTERS = 12
+"""Hexadecimal digits of the hash: short enough to read out, and two clusters of a run hardly share
+48 bits."""
+_MAX_EXAMPLES_SHOWN = 3
+"""Units shown for a cluster; its members print the same message."""
+_NO_ERROR_LINE = "(no error line)"
 
 
 class Cluster(msgspec.Struct, frozen=True):
@@ -35,13 +39,13 @@ class Cluster(msgspec.Struct, frozen=True):
     @property
     def examples(self) -> tuple[Result, ...]:
         """The first members."""
-        return self.members[:_MOST_EXAMPLES]
+        return self.members[:_MAX_EXAMPLES_SHOWN]
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts that printed it, if known from the lines."""
-        places = (result.place for result in self.members)
-        return tuple(sorted({place.host for place in places if place and place.host}))
+        lines = (result.main_line for result in self.members)
+        return tuple(sorted({line.host for line in lines if line and line.host}))
 
 
 def find_clusters(results: Iterable[Result]) -> tuple[Cluster, ...]:
@@ -56,15 +60,15 @@ def find_clusters(results: Iterable[Result]) -> tuple[Cluster, ...]:
 
 
 def _cluster(template: str, members: Iterable[Result]) -> Cluster:
-    identifier = hashlib.sha256(template.encode()).hexdigest()[:_ID_LENGTH]
+    identifier = hashlib.sha256(template.encode()).hexdigest()[:_ID_CHARACTERS]
     named = (msgspec.structs.replace(result, cluster=identifier) for result in members)
     return Cluster(identifier, template, tuple(named))
 
 
 def _masked(result: Result) -> str:
-    if result.place is None:
-        return _SILENT
-    return mask(split_prefix(result.place.text).text).strip() or _SILENT
+    if result.main_line is None:
+        return _NO_ERROR_LINE
+    return mask(split_prefix(result.main_line.text).text).strip() or _NO_ERROR_LINE
 
 
 def _templates(lines: set[str]) -> dict[str, str]:
@@ -73,6 +77,6 @@ def _templates(lines: set[str]) -> dict[str, str]:
         return {}
     from drain3.drain import Drain
 
-    drain = Drain(sim_th=_ALIKE)
+    drain = Drain(sim_th=_MIN_WORD_SHARE)
     found = {line: drain.add_log_message(line)[0] for line in sorted(lines)}
     return {line: cluster.get_template() for line, cluster in found.items()}

@@ -62,7 +62,7 @@ def _hits(argument: str) -> list[str]:
     if _is_remote(argument):
         system, path = _filesystem(argument)
         found = system.glob(path) if glob.has_magic(path) else [path] * system.exists(path)
-        return [system.unstrip_protocol(one) for one in found]
+        return [system.unstrip_protocol(hit) for hit in found]
     # Not pathlib: its patterns cannot be absolute, and it raises on names that are too long.
     if os.path.lexists(argument):
         return [argument]

@@ -8,7 +8,7 @@ from typing import Self
 
 import msgspec
 
-from kb.classify.result import Result, Row
+from kb.classify.result import Result, ResultRow
 from kb.errors import OutputError
 from kb.files import cannot_write, write_whole
 from kb.log.clean import escape_controls
@@ -60,7 +60,7 @@ def encode(results: Iterable[Result]) -> bytes:
     return "".join(f"{escape_controls(row)}\n" for row in rows).encode()
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[ResultRow]:
     """The rows that a finished run wrote.
 
     Raises:
@@ -72,10 +72,10 @@ def read_rows(path: Path) -> list[Row]:
         raise OutputError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _rows(lines: bytes, path: Path) -> Iterator[Row]:
+def _rows(lines: bytes, path: Path) -> Iterator[ResultRow]:
     for number, line in enumerate(lines.split(b"\n") if lines else (), 1):
         try:
-            yield msgspec.json.decode(line, type=Row)
+            yield msgspec.json.decode(line, type=ResultRow)
         except msgspec.DecodeError as error:
             raise OutputError(
                 f"{path} is not a result file of kb classify: line {number}: {error}"

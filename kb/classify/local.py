@@ -16,8 +16,8 @@ from kb.classify.result import Outcome, Unreadable
 from kb.classify.worker import Worker
 from kb.settings import Settings
 
-_WAITING = 4
-"""Number of units per worker that are queued at a time; the others stay a list of names."""
+_MAX_QUEUED_PER_WORKER = 4
+"""Units per worker that are queued at a time, so that no worker waits; the others stay names."""
 
 _worker: Worker
 """Of this process, when it is one of the pool."""
@@ -60,7 +60,7 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
     running: dict[Future[Outcome], str] = {}
     try:
         while queue or running:
-            while queue and len(running) < jobs * _WAITING:
+            while queue and len(running) < jobs * _MAX_QUEUED_PER_WORKER:
                 future = pool.submit(_classify, queue[0])
                 running[future] = queue.popleft()
             for future in wait(running, return_when=FIRST_COMPLETED).done:

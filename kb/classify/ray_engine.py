@@ -22,10 +22,10 @@ try:
 except ImportError as error:
     raise MissingExtraError("--engine ray needs Ray", "ray") from error
 
-_WAITING = 4
-"""Number of units per core that are queued at a time."""
-_TRIES = 3
-"""Number of retries of a unit whose worker died."""
+_MAX_QUEUED_PER_CORE = 4
+"""Units per core that are queued at a time, so that no worker waits for the network."""
+_MAX_RETRIES = 3
+"""Retries of a unit whose worker died; a unit that kills each of its workers is unreadable."""
 
 
 def classify_on_ray(units: Iterable[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
@@ -42,13 +42,13 @@ def classify_on_ray(units: Iterable[str], settings: Settings, jobs: int) -> Iter
 
 
 def _run(queue: deque[str], settings: Settings) -> Iterator[Outcome]:
-    task = ray.remote(max_retries=_TRIES, num_cpus=1)(_classify)
-    window = _WAITING * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    task = ray.remote(max_retries=_MAX_RETRIES, num_cpus=1)(_classify)
+    window = _MAX_QUEUED_PER_CORE * max(1, int(ray.cluster_resources().get("CPU", 1)))
     running: dict[Any, str] = {}
     while queue or running:
         while queue and len(running) < window:
             unit = queue.popleft()
-            running[task.remote(unit, settings)] = unit
+            running[task.remote(unit, settings.incidents, settings.model)] = unit
         for done in ray.wait(list(running))[0]:
             yield _outcome(done, running.pop(done))
 
@@ -77,11 +77,12 @@ def _connect(jobs: int) -> None:
         )
 
 
-def _classify(unit: str, settings: Settings) -> Outcome:
-    return _worker(settings).classify(unit)
+def _classify(unit: str, incidents: tuple[str, ...], model: str | None) -> Outcome:
+    return _worker(incidents, model).classify(unit)
 
 
 @lru_cache(1)
-def _worker(settings: Settings) -> Worker:
-    """Of this process; Ray runs many tasks in one."""
-    return Worker(settings)
+def _worker(incidents: tuple[str, ...], model: str | None) -> Worker:
+    """The worker of this process for the settings that it needs; Ray runs many tasks in one
+    process."""
+    return Worker(Settings(incidents=incidents, model=model))

@@ -13,7 +13,7 @@ from kb.log.prefixes import split_prefix
 from kb.verdict import Verdict
 
 
-class Place(msgspec.Struct, frozen=True):
+class MainLine(msgspec.Struct, frozen=True):
     """The line that tells most about a unit."""
 
     file: str | None
@@ -23,7 +23,7 @@ class Place(msgspec.Struct, frozen=True):
     host: str | None = None
 
 
-class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ResultRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One object of the JSONL output, one line of the CSV: a contract, in this order."""
 
     path: str
@@ -43,7 +43,7 @@ class Result(msgspec.Struct, frozen=True):
     verdict: Verdict
     incident: str | None
     confidence: float | None
-    place: Place | None
+    main_line: MainLine | None
     cluster: str | None = None
     """Groups the units whose verdict is `unknown`."""
     notices: tuple[str, ...] = ()
@@ -58,30 +58,30 @@ class Result(msgspec.Struct, frozen=True):
             verdict=diagnosis.verdict,
             incident=best.incident.id if best else None,
             confidence=best.confidence if best else None,
-            place=place_of(diagnosis),
+            main_line=main_line_of(diagnosis),
             notices=diagnosis.notices,
         )
 
     @classmethod
-    def from_row(cls, row: Row) -> Result:
+    def from_row(cls, row: ResultRow) -> Result:
         """Read a row back; rank and host are parsed from its text again."""
-        place = None
+        main_line = None
         if row.text is not None:
             spoken = split_prefix(row.text)
-            place = Place(row.file, row.line, row.text, spoken.rank, spoken.host)
-        return cls(row.path, row.verdict, row.incident, row.confidence, place)
+            main_line = MainLine(row.file, row.line, row.text, spoken.rank, spoken.host)
+        return cls(row.path, row.verdict, row.incident, row.confidence, main_line)
 
-    def row(self) -> Row:
+    def row(self) -> ResultRow:
         """The row that is written."""
-        place = self.place
-        return Row(
+        main_line = self.main_line
+        return ResultRow(
             path=self.path,
             verdict=self.verdict,
             incident=self.incident,
             confidence=self.confidence,
-            file=place.file if place else None,
-            line=place.line if place else None,
-            text=place.text if place else None,
+            file=main_line.file if main_line else None,
+            line=main_line.line if main_line else None,
+            text=main_line.text if main_line else None,
             cluster=self.cluster,
         )
 
@@ -96,7 +96,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 Outcome = Result | Unreadable
 
 
-def place_of(diagnosis: Diagnosis) -> Place | None:
+def main_line_of(diagnosis: Diagnosis) -> MainLine | None:
     """The line to show for a unit: the first failure of a job, otherwise the most informative line
     that supports the best match, otherwise one that shows an error. Secrets are masked, because
     results are passed on to others."""
@@ -104,17 +104,17 @@ def place_of(diagnosis: Diagnosis) -> Place | None:
     if job and job.failed and job.culprits and job.culprits[0].text:
         first = job.culprits[0]
         text = mask_secrets(first.text or "")
-        return Place(first.file, first.line, text, first.rank, first.host)
+        return MainLine(first.file, first.line, text, first.rank, first.host)
     if diagnosis.matches:
-        return _place(max(diagnosis.matches[0].why, key=_weight).line)
+        return _main_line(max(diagnosis.matches[0].why, key=_weight).line)
     telling = (line for line in diagnosis.evidence.lines if line.grade >= Grade.ERROR)
-    return next(map(_place, telling), None)
+    return next(map(_main_line, telling), None)
 
 
 def _weight(why: Why) -> tuple[bool, Grade]:
     return why.by is By.SIGNATURE, why.line.grade
 
 
-def _place(line: EvidenceLine) -> Place:
+def _main_line(line: EvidenceLine) -> MainLine:
     text = mask_secrets(line.text.strip())
-    return Place(line.file, line.number, text, line.rank, line.host)
+    return MainLine(line.file, line.number, text, line.rank, line.host)

@@ -1,4 +1,4 @@
-"""One run over all units: records, reports and summarises the outcomes of an engine."""
+"""One run over all units: records, reports and summarises the outcomes of a classifier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kb.classify.result import Outcome, Unreadable
 from kb.classify.summary import Summary, summarize
 from kb.log.clean import decode_path
 
-Engine = Callable[[Sequence[str]], Iterable[Outcome]]
+UnitClassifier = Callable[[Sequence[str]], Iterable[Outcome]]
 """Diagnoses units, in any order."""
 
 
@@ -25,7 +25,11 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def run(
-    units: Sequence[str], engine: Engine, journal: Journal | None, report: Report, notify: Notify
+    units: Sequence[str],
+    classify: UnitClassifier,
+    journal: Journal | None,
+    report: Report,
+    notify: Notify,
 ) -> Run:
     """Classify all units but those that the journal holds. Ctrl-C keeps what is done."""
     results = list(journal.results) if journal else []
@@ -34,7 +38,7 @@ def run(
     unreadable: list[Unreadable] = []
     stopped = False
     try:
-        for outcome in _reported(engine(left), len(units) - len(left), len(units), report):
+        for outcome in _reported(classify(left), len(units) - len(left), len(units), report):
             if isinstance(outcome, Unreadable):
                 unreadable.append(outcome)
                 notify(outcome.reason)

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from kb.classify.cluster import Cluster, find_clusters
-from kb.classify.result import Place, Result, Unreadable
+from kb.classify.result import MainLine, Result, Unreadable
 from kb.verdict import Verdict
 
 Value = TypeVar("Value", str, int)
@@ -46,17 +46,17 @@ class Summary(msgspec.Struct, frozen=True):
     @property
     def hosts(self) -> list[tuple[str, int]]:
         """Hosts whose lines tell of failures, and of how many; worst first."""
-        return _most_frequent(place.host for place in self._places())
+        return _most_frequent(line.host for line in self._main_lines())
 
     @property
     def ranks(self) -> list[tuple[int, int]]:
         """Ranks, likewise."""
-        return _most_frequent(place.rank for place in self._places())
+        return _most_frequent(line.rank for line in self._main_lines())
 
-    def _places(self) -> Iterator[Place]:
+    def _main_lines(self) -> Iterator[MainLine]:
         for result in self.results:
-            if result.place and result.verdict is not Verdict.HEALTHY:
-                yield result.place
+            if result.main_line and result.verdict is not Verdict.HEALTHY:
+                yield result.main_line
 
 
 def _most_frequent(values: Iterable[Value | None]) -> list[tuple[Value, int]]:

@@ -13,15 +13,17 @@ from kb.classify.result import Result
 from kb.log.timestamps import read_stamp
 from kb.verdict import Verdict
 
-_MOST_SLOTS = 60
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_SECONDS = (1, 5, 15, 30)
-_STEPS = (
-    *_SECONDS,
-    *(_MINUTE * count for count in _SECONDS),
+_MAX_SLOTS = 60
+"""Bars of a timeline; more would be too thin to see on a page."""
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400  # in seconds
+_SECONDS_OR_MINUTES = (1, 5, 15, 30)
+_STEPS_SECONDS = (
+    *_SECONDS_OR_MINUTES,
+    *(_MINUTE * count for count in _SECONDS_OR_MINUTES),
     *(_HOUR * count for count in (1, 2, 6, 12)),
     *(_DAY * count for count in (1, 7, 28, 364)),
 )
+"""Possible lengths of a slot."""
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -45,7 +47,9 @@ def find_timeline(results: Iterable[Result]) -> Timeline | None:
     failed = [result for result in results if result.verdict is not Verdict.HEALTHY]
     printed = [(_printed(result), result) for result in failed]
     written = [(_written(result), result) for moment, result in printed if moment is None]
-    known = [(moment, one.verdict) for moment, one in (*printed, *written) if moment is not None]
+    known = [
+        (moment, result.verdict) for moment, result in (*printed, *written) if moment is not None
+    ]
     if not known:
         return None
     first, last = min(known)[0], max(known)[0]
@@ -56,13 +60,13 @@ def find_timeline(results: Iterable[Result]) -> Timeline | None:
         slots[int((moment - begin) / step)][verdict] += 1
     return Timeline(
         step=step,
-        slots=tuple(Slot(begin + place * step, counts) for place, counts in enumerate(slots)),
+        slots=tuple(Slot(begin + number * step, counts) for number, counts in enumerate(slots)),
         from_files=sum(moment is not None for moment, _result in written),
     )
 
 
 def _printed(result: Result) -> datetime | None:
-    stamp = read_stamp(result.place.text) if result.place else None
+    stamp = read_stamp(result.main_line.text) if result.main_line else None
     if stamp is None or not (stamp.has_year and stamp.has_date):
         return None
     moment = stamp.moment.astimezone() if stamp.has_zone else stamp.moment
@@ -77,8 +81,8 @@ def _written(result: Result) -> datetime | None:
 
 
 def _step(seconds: float) -> timedelta:
-    fitting = (step for step in _STEPS if seconds / step < _MOST_SLOTS)
-    return timedelta(seconds=next(fitting, max(seconds / _MOST_SLOTS, _STEPS[-1])))
+    fitting = (step for step in _STEPS_SECONDS if seconds / step < _MAX_SLOTS)
+    return timedelta(seconds=next(fitting, max(seconds / _MAX_SLOTS, _STEPS_SECONDS[-1])))
 
 
 def _floor(moment: datetime, step: timedelta) -> datetime:

@@ -10,7 +10,7 @@ import click
 
 from kb.cli.case import case_arguments, diagnosed, open_service, read_case
 from kb.cli.exit_codes import of_verdict
-from kb.service.service import MATCHES
+from kb.service.service import DEFAULT_MATCHES
 from kb.settings import load_settings
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--top",
     type=click.IntRange(1, 50),
-    default=MATCHES,
+    default=DEFAULT_MATCHES,
     show_default=True,
     help="Show at most N incidents.",
 )

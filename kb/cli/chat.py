@@ -13,7 +13,7 @@ from kb.cli.case import case_arguments, diagnosed, open_service, read_case
 from kb.cli.exit_codes import of_verdict
 from kb.conversation import Conversation, begin
 from kb.log import Log
-from kb.service.service import MATCHES
+from kb.service.service import DEFAULT_MATCHES
 from kb.settings import load_settings
 from kb.verdict import Verdict
 
@@ -42,7 +42,7 @@ def command(text: tuple[str, ...], paths: tuple[Path, ...], incidents: tuple[Pat
 
 def _talk(log: Log | None, incidents: tuple[Path, ...]) -> Verdict:
     with open_service(load_settings(incidents)) as service:
-        conversation = begin(diagnosed(log or Log.from_text(""), service, MATCHES))
+        conversation = begin(diagnosed(log or Log.from_text(""), service, DEFAULT_MATCHES))
         _show(conversation, None)
         for said in _said():
             before = conversation

@@ -12,7 +12,7 @@ from kb.cli import incidents_option
 from kb.cli.case import diagnosed, open_service, read_case
 from kb.cli.terminal import say
 from kb.errors import LogError
-from kb.service.service import MATCHES
+from kb.service.service import DEFAULT_MATCHES
 from kb.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _from_log(log: Log, settings: Settings) -> Incident:
     from kb.verdict import Verdict, percent
 
     with open_service(settings) as service:
-        diagnosis = diagnosed(log, service, MATCHES)
+        diagnosis = diagnosed(log, service, DEFAULT_MATCHES)
         if not diagnosis.evidence.lines:
             raise LogError("the log", "it contains no text")
         if diagnosis.verdict is Verdict.MATCH:

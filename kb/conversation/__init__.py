@@ -1,13 +1,13 @@
 """A chat that knows the case: state is a value, each turn a pure function of it. No model."""
 
 from kb.conversation.dialogue import begin, reply
-from kb.conversation.state import CONVERSATION_MATCHES, Conversation, Speaker, Told, Turn
+from kb.conversation.state import MAX_CONVERSATION_MATCHES, Conversation, Speaker, Statement, Turn
 
 __all__ = [
-    "CONVERSATION_MATCHES",
+    "MAX_CONVERSATION_MATCHES",
     "Conversation",
     "Speaker",
-    "Told",
+    "Statement",
     "Turn",
     "begin",
     "reply",

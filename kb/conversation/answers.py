@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from kb.conversation.hear import hear
-from kb.conversation.state import Conversation, Told, combined, weighing
+from kb.conversation.interpret import interpret
+from kb.conversation.state import Conversation, Statement, combine, statement_from_option
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW
 from kb.questions import KnownEnvironment, Option, QuestionPlan, Topic
@@ -20,7 +20,9 @@ _OTHER_WORDS = {
 _FIRST_CLAUSE = re.compile(r"\s*[,，;；。]\s*|\.\s+")
 
 
-def answered(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
+def match_answer(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement | None:
     """The effect of the answer on the belief; None if the text is not an answer.
 
     Text after the answer counts as further evidence.
@@ -30,13 +32,13 @@ def answered(text: str, conversation: Conversation, knowledge: KnowledgeBase) ->
         return None
     head, *tail = _FIRST_CLAUSE.split(text.strip(), maxsplit=1)
     whole = _picked(text, inquiry)
-    place = _picked(head, inquiry) if whole is None else whole
-    if place is None:
+    picked = _picked(head, inquiry) if whole is None else whole
+    if picked is None:
         return None
     rest = tail[0] if tail and whole is None else ""
-    more = hear(rest, conversation, knowledge) if rest.strip() else None
-    answer = _told(inquiry, place)
-    return combined(text, [answer, more] if more else [answer], inquiry.text)
+    more = interpret(rest, conversation, knowledge) if rest.strip() else None
+    answer = _statement_from(inquiry, picked)
+    return combine(text, [answer, more] if more else [answer], inquiry.text)
 
 
 def is_answer(text: str) -> bool:
@@ -47,40 +49,40 @@ def is_answer(text: str) -> bool:
 
 
 def _picked(text: str, inquiry: QuestionPlan) -> int | None:
-    """The place of the answer, from 0; the one behind the options is "don't know"."""
+    """The index of the answer, from 0; the one behind the options is "don't know"."""
     said = text.strip().rstrip(".!。！").casefold()
     texts = [*(option.text for option in inquiry.options), DONT_KNOW]
     if said.isdecimal():
-        place = int(said) - 1
-        return place if 0 <= place < len(texts) else None
-    for place, answer in enumerate(texts):
+        index = int(said) - 1
+        return index if 0 <= index < len(texts) else None
+    for index, answer in enumerate(texts):
         if said == answer.casefold() or re.fullmatch(_OTHER_WORDS.get(answer, r"(?!)"), said):
-            return place
+            return index
     return None
 
 
-def _told(inquiry: QuestionPlan, place: int) -> Told:
-    if place == len(inquiry.options):
-        return Told(
+def _statement_from(inquiry: QuestionPlan, picked: int) -> Statement:
+    if picked == len(inquiry.options):
+        return Statement(
             "",
             says=(f"“{DONT_KNOW}” to “{inquiry.text}”:",),
-            asked=(inquiry.key,),
-            surroundings=_known(inquiry, None),
+            settled_questions=(inquiry.key,),
+            environment=_known(inquiry, None),
         )
-    option = inquiry.options[place]
+    option = inquiry.options[picked]
     source = f" [{inquiry.records[0]}]" if inquiry.topic is Topic.OBSERVATION else ""
-    return weighing(
+    return statement_from_option(
         option,
         f"“{option.text}” to “{inquiry.text}”{source}:",
-        asked=(inquiry.key,),
-        surroundings=_known(inquiry, option),
+        settled_questions=(inquiry.key,),
+        environment=_known(inquiry, option),
     )
 
 
 def _known(inquiry: QuestionPlan, option: Option | None) -> KnownEnvironment:
     """Systems that were offered are not offered again, whatever was picked."""
     if inquiry.topic is Topic.SYSTEMS:
-        return KnownEnvironment(systems=frozenset(one.text for one in inquiry.options[:-1]))
+        return KnownEnvironment(systems=frozenset(option.text for option in inquiry.options[:-1]))
     if inquiry.topic is Topic.NODES and option:
         return KnownEnvironment(several_nodes=option is inquiry.options[1])
     return KnownEnvironment()

@@ -13,7 +13,7 @@ class Request(StrEnum):
 
     HELP = "help"
     UNDO = "undo"
-    TOLD = "told"
+    STATEMENTS = "statements"
     WHY_NOT = "why not"
     WHY = "why"
     FIX = "fix"
@@ -37,7 +37,7 @@ _PHRASES = (
         r"|撤销|撤回|收回|回退|上一步不算",
     ),
     (
-        Request.TOLD,
+        Request.STATEMENTS,
         r"what (?:did|have) i (?:tell|told|say|said)(?: you| so far)*"
         r"|我(?:都|刚才|之前)*(?:说|告诉)(?:过|了|过你|了你|你)*(?:什么|些什么|哪些|啥)",
     ),

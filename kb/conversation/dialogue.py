@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kb.conversation.answers import answered, is_answer
+from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import Request, to_command
 from kb.conversation.explain import answer
-from kb.conversation.hear import hear
+from kb.conversation.interpret import interpret
 from kb.conversation.opening import opening
-from kb.conversation.speech import moved, tool_turn
-from kb.conversation.state import Conversation, Speaker, Told, Turn, ranked
+from kb.conversation.speech import describe_change, tool_turn
+from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, first_question
 from kb.log.clean import strip_controls
@@ -26,7 +26,7 @@ _NOT_UNDERSTOOD = (
 def begin(diagnosis: Diagnosis) -> Conversation:
     """State the findings and the most likely cause, and ask the best question. Does not search."""
     conversation = Conversation(diagnosis, (), (opening(diagnosis),), first_question(diagnosis))
-    return msgspec.structs.replace(conversation, matches=ranked(conversation))
+    return msgspec.structs.replace(conversation, matches=rank(conversation))
 
 
 def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Conversation:
@@ -37,21 +37,21 @@ def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Co
     text = strip_controls(text).strip()
     if not text:
         return conversation
-    heard = _with_turns(conversation, [Turn(Speaker.USER, text)])
-    told = answered(text, conversation, knowledge)
-    if told:
-        return _believing(heard, (*heard.told, told))
+    current = _with_turns(conversation, [Turn(Speaker.USER, text)])
+    statement = match_answer(text, conversation, knowledge)
+    if statement:
+        return _with_statements(current, (*current.statements, statement))
     command = to_command(text)
     if command and command.request is Request.UNDO:
-        return _undone(heard)
+        return _undo(current)
     if command:
-        return _with_turns(heard, [answer(command, heard, knowledge)])
-    told = hear(text, conversation, knowledge)
-    if told is None and is_answer(text):
-        return _with_turns(heard, [tool_turn(_no_answer(heard), ())])
-    if told is None:
-        return _with_turns(heard, [tool_turn(_NOT_UNDERSTOOD, ())])
-    return _believing(heard, (*heard.told, told))
+        return _with_turns(current, [answer(command, current, knowledge)])
+    statement = interpret(text, conversation, knowledge)
+    if statement is None and is_answer(text):
+        return _with_turns(current, [tool_turn(_no_answer(current), ())])
+    if statement is None:
+        return _with_turns(current, [tool_turn(_NOT_UNDERSTOOD, ())])
+    return _with_statements(current, (*current.statements, statement))
 
 
 def _no_answer(conversation: Conversation) -> str:
@@ -61,19 +61,19 @@ def _no_answer(conversation: Conversation) -> str:
     return f"Possible answers to the open question: {', '.join(question.answers)}."
 
 
-def _believing(conversation: Conversation, told: tuple[Told, ...]) -> Conversation:
+def _with_statements(conversation: Conversation, statements: tuple[Statement, ...]) -> Conversation:
     """Rank again, choose the next question and explain the changes."""
-    after = _ranked_again(conversation, told)
-    reason = " ".join(told[-1].says)
+    after = _rerank(conversation, statements)
+    reason = " ".join(statements[-1].says)
     text = f"{reason} {_effect(conversation.matches, after.matches)}".strip()
     return _with_turns(after, [tool_turn(text, after.pool)])
 
 
-def _undone(conversation: Conversation) -> Conversation:
-    if not conversation.told:
+def _undo(conversation: Conversation) -> Conversation:
+    if not conversation.statements:
         return _with_turns(conversation, [tool_turn("There is nothing to undo.", ())])
-    last = conversation.told[-1]
-    after = _ranked_again(conversation, conversation.told[:-1])
+    last = conversation.statements[-1]
+    after = _rerank(conversation, conversation.statements[:-1])
     text = f"Undone: “{last.text}”. {_effect(conversation.matches, after.matches)}"
     return _with_turns(after, [tool_turn(text, conversation.pool)])
 
@@ -81,18 +81,18 @@ def _undone(conversation: Conversation) -> Conversation:
 def _effect(before: tuple[Match, ...], after: tuple[Match, ...]) -> str:
     if before == after:
         return "The ranking stays the same."
-    return moved(before, after)
+    return describe_change(before, after)
 
 
-def _ranked_again(conversation: Conversation, told: tuple[Told, ...]) -> Conversation:
-    """Matches and question follow from the log and what was told, so both are made anew."""
-    after = msgspec.structs.replace(conversation, told=told)
+def _rerank(conversation: Conversation, statements: tuple[Statement, ...]) -> Conversation:
+    """Matches and question follow from the log and the statements, so both are made anew."""
+    after = msgspec.structs.replace(conversation, statements=statements)
     inquiry = (
-        next_question(after.belief, after.incidents, after.known, after.asked)
-        if told
+        next_question(after.belief, after.incidents, after.known, after.settled_questions)
+        if statements
         else first_question(after.diagnosis)
     )
-    return msgspec.structs.replace(after, matches=ranked(after), inquiry=inquiry)
+    return msgspec.structs.replace(after, matches=rank(after), inquiry=inquiry)
 
 
 def _with_turns(conversation: Conversation, turns: Iterable[Turn]) -> Conversation:

@@ -1,12 +1,19 @@
-"""Answers to requests, by rule: each is made of a record, of the log, or of what was told."""
+"""Answers to requests, by rule: each is made of a record, of the log, or of what was stated."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from kb.conversation.commands import Command, Request
-from kb.conversation.naming import named
-from kb.conversation.speech import cite, flowing, numbered_step, quote, quoted, tool_turn
+from kb.conversation.naming import record_by_name
+from kb.conversation.speech import (
+    cite,
+    join_lines,
+    numbered_step,
+    quote,
+    quote_with_location,
+    tool_turn,
+)
 from kb.conversation.state import Conversation, Turn
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import declared_pattern
@@ -15,8 +22,9 @@ from kb.evidence import EvidenceLine
 from kb.incident import Incident, Strength
 from kb.verdict import percent
 
-_MOST_PATTERNS = 3
-_CONTRADICTS = 0.5
+_MAX_PATTERNS_NAMED = 3
+"""Missing signatures that are quoted, strong ones first; the others are counted."""
+_MAX_LIKELIHOOD_RATIO = 0.5
 """Ratio of likelihoods: a statement contradicts a record that fits it less than half as well as
 the others."""
 
@@ -33,28 +41,30 @@ def answer(command: Command, conversation: Conversation, knowledge: KnowledgeBas
     """What the tool says to a request that changes nothing."""
     if command.request is Request.HELP:
         return tool_turn(_HELP, ())
-    if command.request is Request.TOLD:
-        return _told(conversation)
-    incident = named(command.name, conversation, knowledge)
+    if command.request is Request.STATEMENTS:
+        return _list_statements(conversation)
+    incident = record_by_name(command.name, conversation, knowledge)
     if incident is None:
-        return tool_turn(_unnamed(command.name), ())
+        return tool_turn(_no_such_record(command.name), ())
     return _ANSWERS[command.request](incident, conversation, knowledge)
 
 
-def _unnamed(name: str) -> str:
+def _no_such_record(name: str) -> str:
     if not name:
         return "There is no candidate yet; tell me more, or paste the earliest error."
     return f"No record matches {quote(name)}; use its position, its id or words of its title."
 
 
-def _told(conversation: Conversation) -> Turn:
-    if not conversation.told:
+def _list_statements(conversation: Conversation) -> Turn:
+    if not conversation.statements:
         return tool_turn("Nothing yet; I only have the log.", ())
     lines = []
-    for number, told in enumerate(conversation.told, 1):
-        question = f" (asked: {told.question})" if told.question else ""
-        understood = f": {' '.join(told.says)}" if told.says and not told.question else ""
-        lines.append(f"{number}. “{told.text}”{question}{understood}")
+    for number, statement in enumerate(conversation.statements, 1):
+        question = f" (asked: {statement.question})" if statement.question else ""
+        understood = (
+            f": {' '.join(statement.says)}" if statement.says and not statement.question else ""
+        )
+        lines.append(f"{number}. “{statement.text}”{question}{understood}")
     return tool_turn("\n".join(lines), conversation.pool)
 
 
@@ -64,7 +74,7 @@ def _fix(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBa
         done = " (done)" if (incident.id, number) in conversation.done else ""
         steps.append(numbered_step(number, step).replace(f"{number}. ", f"{number}.{done} ", 1))
     text = "\n".join(
-        [f"Fix for {cite(incident)}:", *steps, f"Then verify: {flowing(incident.body.verify)}"]
+        [f"Fix for {cite(incident)}:", *steps, f"Then verify: {join_lines(incident.body.verify)}"]
     )
     return tool_turn(text, [incident.id])
 
@@ -84,7 +94,7 @@ def _next(incident: Incident, conversation: Conversation, _knowledge: KnowledgeB
         parts.append(f"Step {number} for [{incident.id}]:\n{numbered_step(number, step)}")
     else:
         parts.append(
-            f"All steps for [{incident.id}] are done. To verify: {flowing(incident.body.verify)}"
+            f"All steps for [{incident.id}] are done. To verify: {join_lines(incident.body.verify)}"
         )
     return tool_turn("\n\n".join(parts), conversation.pool)
 
@@ -92,8 +102,8 @@ def _next(incident: Incident, conversation: Conversation, _knowledge: KnowledgeB
 def _why(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBase) -> Turn:
     match = _match(incident, conversation)
     text = " ".join([_standing(incident, conversation), *_speaks_for(match)])
-    for told in _about(incident, conversation, speaks_for=True):
-        text += f" You said {told}, which supports it."
+    for words in _about(incident, conversation, speaks_for=True):
+        text += f" You said {words}, which supports it."
     if incident.header.caution:
         text += f" Caution: {incident.header.caution}"
     return tool_turn(text, [incident.id], _lines(match))
@@ -105,11 +115,11 @@ def _why_not(incident: Incident, conversation: Conversation, _knowledge: Knowled
     parts = [_standing(incident, conversation), *_speaks_for(match)]
     parts += _missing(incident, conversation)
     parts += (
-        f"You said {told}, which contradicts it."
-        for told in _about(incident, conversation, speaks_for=False)
+        f"You said {words}, which contradicts it."
+        for words in _about(incident, conversation, speaks_for=False)
     )
     parts += _would_tell(incident, conversation)
-    known = [incident.id, *(one.incident.id for one in conversation.matches)]
+    known = [incident.id, *(shown.incident.id for shown in conversation.matches)]
     return tool_turn(" ".join(parts), known, _lines(match))
 
 
@@ -118,9 +128,9 @@ def _match(incident: Incident, conversation: Conversation) -> Match | None:
 
 
 def _standing(incident: Incident, conversation: Conversation) -> str:
-    for place, match in enumerate(conversation.matches, 1):
+    for number, match in enumerate(conversation.matches, 1):
         if match.incident.id == incident.id:
-            return f"{cite(incident)} is number {place}, at {percent(match.confidence)}."
+            return f"{cite(incident)} is number {number}, at {percent(match.confidence)}."
     return f"{cite(incident)} is not among the candidates shown."
 
 
@@ -128,7 +138,7 @@ def _speaks_for(match: Match | None) -> list[str]:
     lines = _lines(match)
     if not lines:
         return ["No line of the log supports it."]
-    return [f"Evidence: {' and '.join(quoted(line) for line in lines[:2])}."]
+    return [f"Evidence: {' and '.join(quote_with_location(line) for line in lines[:2])}."]
 
 
 def _lines(match: Match | None) -> list[EvidenceLine]:
@@ -141,19 +151,19 @@ def _missing(incident: Incident, conversation: Conversation) -> Iterator[str]:
     absent = [sign for sign in incident.header.signatures if declared_pattern(sign) not in seen]
     absent.sort(key=lambda sign: sign.strength is not Strength.STRONG)
     if absent:
-        patterns = ", ".join(quote(sign.pattern) for sign in absent[:_MOST_PATTERNS])
+        patterns = ", ".join(quote(sign.pattern) for sign in absent[:_MAX_PATTERNS_NAMED])
         total = len(incident.header.signatures)
         yield f"{len(absent)} of its {total} signatures are not in the log: {patterns}."
 
 
 def _about(incident: Incident, conversation: Conversation, *, speaks_for: bool) -> Iterator[str]:
     """Statements that fit the record clearly better, or clearly worse, than other records."""
-    for told in conversation.told:
-        fits = told.factors.get(incident.id, told.otherwise)
-        if speaks_for and told.otherwise < fits * _CONTRADICTS:
-            yield _words(told.text, told.question)
-        if not speaks_for and fits < told.otherwise * _CONTRADICTS:
-            yield _words(told.text, told.question)
+    for statement in conversation.statements:
+        fits = statement.factors.get(incident.id, statement.otherwise)
+        if speaks_for and statement.otherwise < fits * _MAX_LIKELIHOOD_RATIO:
+            yield _words(statement.text, statement.question)
+        if not speaks_for and fits < statement.otherwise * _MAX_LIKELIHOOD_RATIO:
+            yield _words(statement.text, statement.question)
 
 
 def _words(text: str, question: str | None) -> str:
@@ -166,7 +176,7 @@ def _would_tell(incident: Incident, conversation: Conversation) -> Iterator[str]
     for owner, other in ((incident, first), (first, incident)):
         for item in owner.body.distinguish:
             if item.other == other.id:
-                question = flowing(item.question)
+                question = join_lines(item.question)
                 yield f"To tell it apart from [{first.id}]: {question} Yes points to [{owner.id}]."
                 return
 

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from index.tokens import tokenize
-from kb.conversation.state import Told, weighing
-from kb.evidence.facts import find_facts
-from kb.evidence.systems import alternatives, full_names, system_patterns
+from kb.conversation.state import Statement, statement_from_option
+from kb.evidence.systems import alternatives, full_names, system_patterns, systems_in
 from kb.incident import Incident, Topology
 from kb.questions import KnownEnvironment
 from kb.questions.environment import (
@@ -28,10 +27,12 @@ from kb.questions.environment import (
 )
 from kb.questions.versions import fits
 
-UNLIKELY = 0.12
-"""Likelihood of "absent" for a thing that the record needs; above 0, because people err."""
-NOT_SPECIAL = 0.2
-"""It also happens with another system than the one that the record is about."""
+ABSENT_IF_NEEDED = 0.12
+"""Likelihood, estimated, that a user calls absent what the right record needs; above 0, because
+people err."""
+ELSEWHERE_IF_NEEDED = 0.2
+"""Likelihood, estimated, that a user sees the failure of the right record also without the system
+that it is about, or with another one; above 0, because several failures look alike."""
 
 _ONE = frozenset("1 one a single 一 单".split())
 """Numbers of nodes that are one; all others are several."""
@@ -74,29 +75,34 @@ _ORDINARY = frozenset(
 """Symptom words: their absence is a symptom itself and does not rule a record out."""
 _FILLER = frozenset("run use using version only happen have under inside launch job node".split())
 """Words around a fact that say nothing more."""
-_FEW_WORDS = 2
-_MOST_NAMED = 3
-_MOST_SHARE = 0.6
-"""Maximum share of candidates with a word in their signatures; above it, the word is ignored."""
+_MAX_UNEXPLAINED_WORDS = 2
+"""A clause with more words that no rule reads is also searched; one or two are filler."""
+_MAX_RECORDS_NAMED = 3
+"""Records named in one sentence; the others are counted, because a longer list is not read."""
+_MAX_CANDIDATE_SHARE = 0.6
+"""Maximum share of the candidates that an absence may speak against, from 0 to 1; what most
+candidates need or print does not tell them apart."""
 
 
-class Facts(msgspec.Struct, frozen=True):
+class ClauseFacts(msgspec.Struct, frozen=True):
     """What rules understood of a clause."""
 
-    parts: tuple[Told, ...]
+    parts: tuple[Statement, ...]
     left: bool
     """Something of it is still to be searched."""
 
 
-def facts_told(clause: str, candidates: Sequence[Incident], known: KnownEnvironment) -> Facts:
+def extract_facts(
+    clause: str, candidates: Sequence[Incident], known: KnownEnvironment
+) -> ClauseFacts:
     """Apply the rules to one clause."""
     for exclusive in (_also, _absent):
         part = exclusive(clause, candidates)
         if part:
-            return Facts((part,), left=False)
+            return ClauseFacts((part,), left=False)
     rules = (_nodes, _versions, _hardware, _systems)
     parts = tuple(part for rule in rules if (part := rule(clause, candidates, known)))
-    return Facts(parts, left=not parts or len(_unexplained(clause)) > _FEW_WORDS)
+    return ClauseFacts(parts, left=not parts or len(_unexplained(clause)) > _MAX_UNEXPLAINED_WORDS)
 
 
 def _unexplained(clause: str) -> set[str]:
@@ -109,50 +115,50 @@ def _unexplained(clause: str) -> set[str]:
     return set(tokenize(rest)) - _FILLER
 
 
-def _also(clause: str, candidates: Sequence[Incident]) -> Told | None:
+def _also(clause: str, candidates: Sequence[Incident]) -> Statement | None:
     """It also happens with something else: then what a record is about is not needed for it."""
     match = _ALSO.search(clause)
     if not match:
         return None
     what = match["what"] or match["zh"]
-    named = frozenset(find_facts([what]).systems)
+    named = frozenset(systems_in(what))
     if not named:
         return _also_nodes(what, candidates)
     if "without" in clause.lower():
         ids = [i.id for i in candidates if systems_of(i) & named]
-        return _against(ids, NOT_SPECIAL, f"It also happens without {_listed(named)}")
+        return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens without {_listed(named)}")
     groups = [group for group in alternatives() if group & named]
     others = frozenset().union(*groups) - named
     ids = [i.id for i in candidates if i.header.systems[0] in others]
-    return _against(ids, NOT_SPECIAL, f"It also happens with {_listed(named)}")
+    return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens with {_listed(named)}")
 
 
-def _also_nodes(what: str, candidates: Sequence[Incident]) -> Told | None:
+def _also_nodes(what: str, candidates: Sequence[Incident]) -> Statement | None:
     several = _several(what)
     if several is None:
         return None
     kind = Topology.SINGLE_NODE if several else Topology.MULTI_NODE
     ids = [i.id for i in candidates if i.header.environment.topology is kind]
     other = "several nodes" if several else "one node"
-    return _against(ids, NOT_SPECIAL, f"It also happens on {other}")
+    return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens on {other}")
 
 
-def _absent(clause: str, candidates: Sequence[Incident]) -> Told | None:
+def _absent(clause: str, candidates: Sequence[Incident]) -> Statement | None:
     """What a record needs, or prints, is not there."""
     match = _NEGATED.match(clause)
     if not match:
         return None
     what = match["what"] or match["zh"]
-    named = frozenset(find_facts([what]).systems)
+    named = frozenset(systems_in(what))
     first = next(tokenize(what), "")
     if first in _ORDINARY and not _TROUBLE.search(what):
         return None
     words = set(tokenize(what)) - _ORDINARY
     ids = [i.id for i in candidates if systems_of(i) & named or words & _printed(i)]
-    telling = bool(ids) and len(ids) <= max(1, _MOST_SHARE * len(candidates))
+    telling = bool(ids) and len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
     if not telling and not _TROUBLE.search(what):
         return None
-    return _against(ids if telling else (), UNLIKELY, f"Absent: {what.strip()}")
+    return _against(ids if telling else (), ABSENT_IF_NEEDED, f"Absent: {what.strip()}")
 
 
 def _printed(incident: Incident) -> set[str]:
@@ -160,19 +166,21 @@ def _printed(incident: Incident) -> set[str]:
     return {word for sign in incident.header.signatures for word in tokenize(sign.pattern)}
 
 
-def _against(ids: Sequence[str], factor: float, reason: str) -> Told:
+def _against(ids: Sequence[str], factor: float, reason: str) -> Statement:
     effect = f"less likely: {_ids(ids)}" if ids else "this rules out no candidate"
-    return Told("", says=(f"{reason}; {effect}.",), factors=dict.fromkeys(ids, factor))
+    return Statement("", says=(f"{reason}; {effect}.",), factors=dict.fromkeys(ids, factor))
 
 
 def _ids(identifiers: Sequence[str]) -> str:
     """The first of them as citations."""
-    shown = ", ".join(f"[{identifier}]" for identifier in identifiers[:_MOST_NAMED])
-    more = len(identifiers) - _MOST_NAMED
+    shown = ", ".join(f"[{identifier}]" for identifier in identifiers[:_MAX_RECORDS_NAMED])
+    more = len(identifiers) - _MAX_RECORDS_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _nodes(clause: str, candidates: Sequence[Incident], _known: KnownEnvironment) -> Told | None:
+def _nodes(
+    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
+) -> Statement | None:
     several = _several(clause)
     if several is None:
         return None
@@ -181,7 +189,7 @@ def _nodes(clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
     option = nodes(candidates).options[several]
     known = KnownEnvironment(several_nodes=several)
     says = "It happens on " + ("several nodes." if several else "one node.")
-    return weighing(option, says, asked=("nodes",), surroundings=known)
+    return statement_from_option(option, says, settled_questions=("nodes",), environment=known)
 
 
 def _several(text: str) -> bool | None:
@@ -191,49 +199,57 @@ def _several(text: str) -> bool | None:
     return (match[1] or match[2]).lower() not in _ONE
 
 
-def _versions(clause: str, candidates: Sequence[Incident], _known: KnownEnvironment) -> Told | None:
+def _versions(
+    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
+) -> Statement | None:
     """A version outside of those that a record happens in, or with its fix, speaks against it."""
-    told = {
+    versions = {
         system: version
         for name, version in _VERSION.findall(clause)
-        for system in find_facts([full_names().get(name.lower(), name)]).systems
+        for system in systems_in(full_names().get(name.lower(), name))
     }
-    if not told:
+    if not versions:
         return None
-    fitting = {i.id: fit for i in candidates if (fit := fits(i, told)) is not None}
-    names = ", ".join(f"{system} {version}" for system, version in told.items())
+    fitting = {i.id: fit for i in candidates if (fit := fits(i, versions)) is not None}
+    names = ", ".join(f"{system} {version}" for system, version in versions.items())
     against = _ids([identifier for identifier, fit in fitting.items() if not fit])
     effect = f"less likely: {against}" if against else "this rules out no candidate"
-    return Told(
+    return Statement(
         "",
         says=(f"Version {names}; {effect}.",),
         factors={i: OLDER_IF_FIXED if fit else 1 - OLDER_IF_FIXED for i, fit in fitting.items()},
         otherwise=0.5,
-        surroundings=KnownEnvironment(versions=told),
+        environment=KnownEnvironment(versions=versions),
     )
 
 
-def _hardware(clause: str, candidates: Sequence[Incident], _known: KnownEnvironment) -> Told | None:
-    found = [place for place, family in enumerate(FAMILIES) if names_family(family, clause)]
+def _hardware(
+    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
+) -> Statement | None:
+    found = [index for index, family in enumerate(FAMILIES) if names_family(family, clause)]
     if len(found) != 1:
         return None
     option = hardware(candidates).options[found[0]]
-    return weighing(option, f"Accelerators: {option.text}.", asked=("hardware",))
+    return statement_from_option(
+        option, f"Accelerators: {option.text}.", settled_questions=("hardware",)
+    )
 
 
-def _systems(clause: str, candidates: Sequence[Incident], known: KnownEnvironment) -> Told | None:
+def _systems(
+    clause: str, candidates: Sequence[Incident], known: KnownEnvironment
+) -> Statement | None:
     """It runs with these systems: speaks for the records that are about them."""
     needed = {incident.id: systems_of(incident) for incident in candidates}
-    told = frozenset(find_facts([clause]).systems) - known.systems
-    named = told & frozenset().union(*needed.values())
+    running = frozenset(systems_in(clause)) - known.systems
+    named = running & frozenset().union(*needed.values())
     if not named or not _STATES.search(clause):
         return None
-    return Told(
+    return Statement(
         "",
         says=(f"It runs with {_listed(named)}.",),
         factors={i: RUNS_IF_NEEDED for i, needs in needed.items() if needs & named},
         otherwise=RUNS_IF_NOT,
-        surroundings=KnownEnvironment(systems=named),
+        environment=KnownEnvironment(systems=named),
     )
 
 

@@ -14,16 +14,20 @@ _POSITION = re.compile(
 )
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 _ORDINALS |= {"第一个": 1, "第二个": 2, "第三个": 3, "第四个": 4, "第五个": 5}
-_MOST_OF_THE_NAME = 0.6
+_MIN_NAME_SHARE = 0.6
+"""Minimum share of the words of a name that id and title of its record contain, from 0 to 1: people
+add a word or two of their own."""
 
 
-def named(name: str, conversation: Conversation, knowledge: KnowledgeBase) -> Incident | None:
+def record_by_name(
+    name: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Incident | None:
     """The record that a name stands for; the first one in order where the name is empty."""
     order = [match.incident for match in conversation.matches]
     position = _position(name)
     if not name or position:
-        place = position or 1
-        return order[place - 1] if 0 < place <= len(order) else None
+        number = position or 1
+        return order[number - 1] if 0 < number <= len(order) else None
     rest = [i for i in conversation.incidents.values() if i not in order]
     near = _best([*order, *rest], name)
     return near or _best(knowledge.incidents(), name)
@@ -40,7 +44,7 @@ def _best(incidents: list[Incident], name: str) -> Incident | None:
     words = set(tokenize(name))
     shares = [(_share(words, incident, name), incident) for incident in incidents]
     share, best = max(shares, key=lambda pair: pair[0], default=(0.0, None))
-    return best if share >= _MOST_OF_THE_NAME else None
+    return best if share >= _MIN_NAME_SHARE else None
 
 
 def _share(words: set[str], incident: Incident, name: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kb.conversation.speech import cite, place, quote, quoted, tool_turn
+from kb.conversation.speech import cite, location, quote, quote_with_location, tool_turn
 from kb.conversation.state import Turn
 from kb.diagnosis import By, Diagnosis
 from kb.evidence import EvidenceLine
@@ -41,13 +41,17 @@ def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
     if not diagnosis.evidence.total_lines:
         return "The input is empty."
     if diagnosis.verdict is Verdict.HEALTHY:
-        noise = f"; {quoted(lines[0])} is known noise [{_note(diagnosis)}]" if lines else ""
+        noise = (
+            f"; {quote_with_location(lines[0])} is known noise [{_note(diagnosis)}]"
+            if lines
+            else ""
+        )
         return f"The log shows no failure{noise}."
     if not lines:
         return "I recognise no failure in this input."
-    others = ", ".join(place(line) for line in lines[1:])
+    others = ", ".join(location(line) for line in lines[1:])
     speaker = "You wrote" if diagnosis.evidence.human_written else "The log says"
-    return f"{speaker} {quoted(lines[0])}{f'; see also {others}' if others else ''}."
+    return f"{speaker} {quote_with_location(lines[0])}{f'; see also {others}' if others else ''}."
 
 
 def _first_failure(first: QuotedLine) -> str:

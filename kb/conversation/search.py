@@ -9,7 +9,7 @@ import msgspec
 
 from index.tokens import tokenize
 from kb.conversation.speech import quote
-from kb.conversation.state import Conversation, Told
+from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Match, weigh
 from kb.evidence import Evidence, collect, join
@@ -17,53 +17,67 @@ from kb.evidence.glossary import translate
 from kb.incident import Incident
 from kb.log import Block
 
-TOLD_FILE = "(you)"
+STATEMENT_FILE = "(you)"
 """Stands where a line of a log has the name of its file."""
 
-_FLOOR = 0.001
-"""Confidence of a record that nothing speaks for."""
-_LEAST_SURE = 0.02
-"""Minimum confidence that the text alone must reach; below it, the text is not understood."""
-_LEAST_FACTOR = 0.25
+_MIN_CONFIDENCE = 0.001
+"""Confidence of a record without support, from 0 to 1; above 0, because ratios divide by it."""
+_MIN_CONFIDENCE_OF_TEXT = 0.02
+"""Minimum confidence that the best record must reach for the text alone, from 0 to 1; below it, the
+text is not understood."""
+_MIN_FACTOR = 0.25
 """Minimum factor: a sentence without shared words does not rule a record out."""
-_ALONE = 0.5
+_TEXT_ALONE_WEIGHT = 0.5
 """Weight of the result for the text alone: half, because the log may be about something else."""
-_MOST_WORDS = 5
+_MAX_WORDS_NAMED = 5
+"""Shared words named in the reason, the longest first."""
 _WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
-_MOST_FOUND = 10
+_MAX_RECORDS_ADDED = 10
+"""Records that one statement can add to the candidates; further ones are too unlikely to be
+shown."""
 
 
-def searched(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
+def search_statement(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement | None:
     """How much likelier each record is with this text than without; None where it says nothing."""
     by_text = weigh(_read(text, knowledge), knowledge)
     text_alone = _shares(by_text)
-    if max(text_alone.values(), default=0.0) < _LEAST_SURE:
+    if max(text_alone.values(), default=0.0) < _MIN_CONFIDENCE_OF_TEXT:
         return None
     log = conversation.diagnosis.evidence
-    before = "\n".join(told.searched for told in conversation.told if told.searched)
+    before = "\n".join(
+        statement.searched_text for statement in conversation.statements if statement.searched_text
+    )
     alone = _shares(weigh(log, knowledge))
     was = _shares(weigh(join(log, _read(before, knowledge)), knowledge)) if before else alone
     matches = weigh(join(log, _read(f"{text}\n{before}".strip(), knowledge)), knowledge)
     joint = _shares(matches)
-    now = joint | {i: max(joint.get(i, 0.0), _ALONE * share) for i, share in text_alone.items()}
+    now = joint | {
+        i: max(joint.get(i, 0.0), _TEXT_ALONE_WEIGHT * share) for i, share in text_alone.items()
+    }
     known = {match.incident.id: match for match in (*by_text, *matches)}
     found = sorted(known.keys() - conversation.pool.keys(), key=lambda i: (-now[i], i))
-    rest = max(_FLOOR, 1 - sum(joint.values())) / max(_FLOOR, 1 - sum(was.values()))
-    return Told(
+    rest = max(_MIN_CONFIDENCE, 1 - sum(joint.values())) / max(
+        _MIN_CONFIDENCE, 1 - sum(was.values())
+    )
+    return Statement(
         "",
         says=(_reason(text, known, was, now),),
         factors={i: _factor(i, was, now) for i in conversation.pool.keys() | now.keys()},
         otherwise=rest,
         found=tuple(
-            msgspec.structs.replace(known[identifier], confidence=alone.get(identifier, _FLOOR))
-            for identifier in found[:_MOST_FOUND]
+            msgspec.structs.replace(
+                known[identifier], confidence=alone.get(identifier, _MIN_CONFIDENCE)
+            )
+            for identifier in found[:_MAX_RECORDS_ADDED]
         ),
-        searched=text,
+        searched_text=text,
     )
 
 
 def _read(text: str, knowledge: KnowledgeBase) -> Evidence:
-    block = Block(TOLD_FILE, 1, text.count("\n") + 1, text.encode())
+    block = Block(STATEMENT_FILE, 1, text.count("\n") + 1, text.encode())
     return collect([block], knowledge.signatures, knowledge.markers)
 
 
@@ -72,8 +86,8 @@ def _shares(matches: Iterable[Match]) -> dict[str, float]:
 
 
 def _factor(identifier: str, was: Mapping[str, float], now: Mapping[str, float]) -> float:
-    earlier = max(_FLOOR, was.get(identifier, 0.0))
-    return max(_LEAST_FACTOR, now.get(identifier, 0.0) / earlier)
+    earlier = max(_MIN_CONFIDENCE, was.get(identifier, 0.0))
+    return max(_MIN_FACTOR, now.get(identifier, 0.0) / earlier)
 
 
 def _reason(
@@ -84,7 +98,7 @@ def _reason(
     if now[gainer] <= was.get(gainer, 0.0):
         return "Together with the log, this supports no record."
     shared = sorted(_shared_words(text, known[gainer].incident), key=len, reverse=True)
-    words = ", ".join(map(quote, shared[:_MOST_WORDS]))
+    words = ", ".join(map(quote, shared[:_MAX_WORDS_NAMED]))
     return f"[{gainer}] mentions {words}." if words else f"[{gainer}] is closest in meaning."
 
 

@@ -12,9 +12,12 @@ from kb.incident import Incident, Step
 from kb.log.clean import strip_controls
 from kb.verdict import percent
 
-_LONGEST_QUOTE = 160
-_MOST_MOVED = 3
-_LEAST_MOVE = 0.01
+_MAX_QUOTE_CHARACTERS = 160
+"""Of a quoted line, two rows of a terminal; the rest is cut."""
+_MAX_CHANGES_NAMED = 3
+"""Records whose change is stated after a statement, the largest changes first."""
+_MIN_CHANGE = 0.01
+"""Minimum change of a confidence that is stated; smaller ones vanish when rounded to percent."""
 _JOINED = re.compile(r"(?<!\n)\n(?!\n|\s*[-*\d])")
 _CITED = re.compile(r"\[([A-Za-z0-9][A-Za-z0-9.-]*)\]")
 
@@ -29,17 +32,18 @@ def tool_turn(text: str, known: Collection[str], lines: Iterable[EvidenceLine] =
 def quote(text: str) -> str:
     """A line of the log, as code."""
     whole = text.strip().replace("`", "'")
-    return f"`{whole if len(whole) <= _LONGEST_QUOTE else whole[:_LONGEST_QUOTE] + ' ...'}`"
+    shown = whole[:_MAX_QUOTE_CHARACTERS]
+    return f"`{shown}`" if shown == whole else f"`{shown} ...`"
 
 
-def place(line: EvidenceLine) -> str:
-    """Where a line stands."""
+def location(line: EvidenceLine) -> str:
+    """The file and number of a line."""
     return f"{line.file} line {line.number}" if line.file else f"line {line.number}"
 
 
-def quoted(line: EvidenceLine) -> str:
-    """A line with its place."""
-    return f"{quote(line.text)} ({place(line)})"
+def quote_with_location(line: EvidenceLine) -> str:
+    """A line with its location."""
+    return f"{quote(line.text)} ({location(line)})"
 
 
 def cite(incident: Incident) -> str:
@@ -47,7 +51,7 @@ def cite(incident: Incident) -> str:
     return f"{incident.title} [{incident.id}]"
 
 
-def flowing(markdown: str) -> str:
+def join_lines(markdown: str) -> str:
     """A record's paragraphs with their lines joined; lists stay lists."""
     return _JOINED.sub(" ", markdown)
 
@@ -55,11 +59,11 @@ def flowing(markdown: str) -> str:
 def numbered_step(number: int, step: Step) -> str:
     """A step of a fix, its command ready to copy."""
     command = f"\n```{step.language}\n{step.command}\n```" if step.command else ""
-    why = f"\n{flowing(step.why)}" if step.why else ""
-    return f"{number}. {flowing(step.text)}{command}{why}"
+    why = f"\n{join_lines(step.why)}" if step.why else ""
+    return f"{number}. {join_lines(step.text)}{command}{why}"
 
 
-def moved(before: Sequence[Match], after: Sequence[Match]) -> str:
+def describe_change(before: Sequence[Match], after: Sequence[Match]) -> str:
     """What went up or down, and what is first now."""
     if not after:
         return "No known incident is likely enough to show."
@@ -73,8 +77,8 @@ def _moves(before: Sequence[Match], after: Sequence[Match]) -> list[str]:
     ids = sorted(was.keys() | now.keys(), key=lambda i: (-_change(i, was, now), i))
     return [
         _move(identifier, was.get(identifier), now.get(identifier))
-        for identifier in ids[:_MOST_MOVED]
-        if _change(identifier, was, now) >= _LEAST_MOVE
+        for identifier in ids[:_MAX_CHANGES_NAMED]
+        if _change(identifier, was, now) >= _MIN_CHANGE
     ]
 
 

@@ -1,4 +1,4 @@
-"""A conversation as a value: what the log said, what the user told, and what follows from both."""
+"""A conversation as a value: what the log said, what the user said, and what follows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kb.incident import Incident
 from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
 from kb.verdict import MAX_CONFIDENCE_AFTER_TALK, SHOW_ALSO_AT, SHOW_AT, Verdict
 
-CONVERSATION_MATCHES = 20
-"""Maximum number of ranked matches."""
+MAX_CONVERSATION_MATCHES = 20
+"""Maximum number of ranked matches; more than that nobody compares in a conversation."""
 
 
 class Speaker(StrEnum):
@@ -37,8 +37,8 @@ class Turn(msgspec.Struct, frozen=True):
 _UNKNOWN = KnownEnvironment()
 
 
-class Told(msgspec.Struct, frozen=True):
-    """One thing the user told, and what it does to the belief."""
+class Statement(msgspec.Struct, frozen=True):
+    """One thing the user stated, and what it does to the belief."""
 
     text: str
     """In the user's words."""
@@ -52,35 +52,35 @@ class Told(msgspec.Struct, frozen=True):
     """The same for all other records, and for "nothing known"."""
     found: tuple[Match, ...] = ()
     """Records that only this brought up, with the confidence that the log alone gives them."""
-    asked: tuple[str, ...] = ()
+    settled_questions: tuple[str, ...] = ()
     """Keys of the questions that are settled."""
-    surroundings: KnownEnvironment = _UNKNOWN
+    environment: KnownEnvironment = _UNKNOWN
     done: tuple[tuple[str, int], ...] = ()
     """Steps of fixes that were taken: id and number, from 1."""
-    searched: str = ""
-    """What of it was searched as further evidence."""
+    searched_text: str = ""
+    """The part of it that was searched as further evidence."""
 
 
-def weighing(
+def statement_from_option(
     option: Option,
     says: str,
-    asked: tuple[str, ...] = (),
-    surroundings: KnownEnvironment = _UNKNOWN,
-) -> Told:
-    """What an answer to pick does, however it was given."""
-    return Told(
+    settled_questions: tuple[str, ...] = (),
+    environment: KnownEnvironment = _UNKNOWN,
+) -> Statement:
+    """The statement that picks this option, however it was worded."""
+    return Statement(
         "",
         says=(says,),
         factors=option.likelihoods,
         otherwise=option.otherwise,
-        asked=asked,
-        surroundings=surroundings,
+        settled_questions=settled_questions,
+        environment=environment,
     )
 
 
-def combined(text: str, parts: Sequence[Told], question: str | None = None) -> Told:
-    """All that one text tells, so that it is taken back at once."""
-    surroundings = _UNKNOWN
+def combine(text: str, parts: Sequence[Statement], question: str | None = None) -> Statement:
+    """One statement of all that one text states, so that it is taken back at once."""
+    environment = _UNKNOWN
     factors: dict[str, float] = {}
     otherwise = 1.0
     for part in parts:
@@ -91,23 +91,23 @@ def combined(text: str, parts: Sequence[Told], question: str | None = None) -> T
             for identifier in ids
         }
         otherwise *= part.otherwise
-        surroundings = surroundings.with_those(part.surroundings)
-    return Told(
+        environment = environment.updated_with(part.environment)
+    return Statement(
         text,
         question,
         says=tuple(sentence for part in parts for sentence in part.says),
         factors=factors,
         otherwise=otherwise,
         found=tuple(match for part in parts for match in part.found),
-        asked=tuple(key for part in parts for key in part.asked),
-        surroundings=surroundings,
+        settled_questions=tuple(key for part in parts for key in part.settled_questions),
+        environment=environment,
         done=tuple(step for part in parts for step in part.done),
-        searched=" ".join(part.searched for part in parts if part.searched),
+        searched_text=" ".join(part.searched_text for part in parts if part.searched_text),
     )
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """All that was said. What is believed follows from `diagnosis` and `told` alone."""
+    """All that was said. What is believed follows from `diagnosis` and `statements` alone."""
 
     diagnosis: Diagnosis
     """What the log said, unchanged."""
@@ -115,7 +115,7 @@ class Conversation(msgspec.Struct, frozen=True):
     """The current order, best first, with the current confidence."""
     turns: tuple[Turn, ...]
     inquiry: QuestionPlan | None
-    told: tuple[Told, ...] = ()
+    statements: tuple[Statement, ...] = ()
 
     @property
     def question(self) -> Question | None:
@@ -124,13 +124,13 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def verdict(self) -> Verdict:
-        """What it comes to with all that was told."""
+        """What it comes to with all that was stated."""
         return self.diagnosis.verdict_of(self.matches)
 
     @property
     def pool(self) -> dict[str, Match]:
         """All candidates by id, with what the log alone says for them."""
-        found = [match for told in self.told for match in told.found]
+        found = [match for statement in self.statements for match in statement.found]
         return {match.incident.id: match for match in (*found, *self.diagnosis.candidates)}
 
     @property
@@ -140,33 +140,35 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def belief(self) -> Belief:
-        """The confidences of the log, weighed with all that was told."""
+        """The confidences of the log, weighed with all that was stated."""
         shares = {identifier: match.confidence for identifier, match in self.pool.items()}
         belief = Belief.of(shares)
-        for told in self.told:
-            belief = belief.weighed(told.factors, told.otherwise)
+        for statement in self.statements:
+            belief = belief.weighed(statement.factors, statement.otherwise)
         return belief
 
     @property
     def known(self) -> KnownEnvironment:
         """What is known of the job, from its log and from the user."""
         known = seen_in(self.diagnosis.evidence)
-        for told in self.told:
-            known = known.with_those(told.surroundings)
+        for statement in self.statements:
+            known = known.updated_with(statement.environment)
         return known
 
     @property
-    def asked(self) -> frozenset[str]:
+    def settled_questions(self) -> frozenset[str]:
         """Keys of the questions that are settled."""
-        return frozenset(key for told in self.told for key in told.asked)
+        return frozenset(
+            key for statement in self.statements for key in statement.settled_questions
+        )
 
     @property
     def done(self) -> frozenset[tuple[str, int]]:
         """Steps of fixes that were taken: id and number, from 1."""
-        return frozenset(step for told in self.told for step in told.done)
+        return frozenset(step for statement in self.statements for step in statement.done)
 
 
-def ranked(conversation: Conversation) -> tuple[Match, ...]:
+def rank(conversation: Conversation) -> tuple[Match, ...]:
     """The order that follows from the belief, as far as it is worth showing."""
     pool, belief = conversation.pool, conversation.belief
     caps = {name: max(MAX_CONFIDENCE_AFTER_TALK, match.confidence) for name, match in pool.items()}
@@ -177,4 +179,4 @@ def ranked(conversation: Conversation) -> tuple[Match, ...]:
         msgspec.structs.replace(pool[identifier], confidence=round(share, 4))
         for identifier, share in shares.items()
         if share >= SHOW_ALSO_AT
-    )[:CONVERSATION_MATCHES]
+    )[:MAX_CONVERSATION_MATCHES]

@@ -12,15 +12,18 @@ import msgspec
 from index.documents import Document, Pattern
 from kb.evidence.facts import Facts, fact_words, find_facts
 from kb.evidence.glossary import has_chinese, translate
+from kb.evidence.systems import systems_in
 from kb.incident import Incident, Signature
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
-_FORM = 3
+_FORMAT_VERSION = 3
 """Increase this number when this module produces different documents from the same file."""
 
-_PASSAGE_CHARACTERS = 600
-_EVIDENCE_LINES = 12
+_MAX_PASSAGE_CHARACTERS = 600
+"""Of an encoded passage; the encoder truncates at 256 tokens anyway."""
+_MAX_EVIDENCE_LINES = 12
+"""Lines of one evidence block that are encoded; further ones rarely fit into a passage."""
 _REGEX_SIGNS = re.compile(r"\\[a-zA-Z]|[^\w\s/.-]")
 
 
@@ -32,8 +35,9 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def digest(source: bytes) -> str:
-    """Key that changes when a file must be indexed again: hash of its content and of `_FORM`."""
-    return hashlib.sha256(b"%d\0" % _FORM + source).hexdigest()
+    """Key that changes when a file must be indexed again: hash of its content and of
+    `_FORMAT_VERSION`."""
+    return hashlib.sha256(b"%d\0" % _FORMAT_VERSION + source).hexdigest()
 
 
 def to_document(incident: Incident, source: bytes) -> Document:
@@ -43,7 +47,7 @@ def to_document(incident: Incident, source: bytes) -> Document:
         id=incident.id,
         digest=digest(source),
         words=" \n".join(_words(incident, facts)),
-        passages=tuple(passage[:_PASSAGE_CHARACTERS] for passage in _passages(incident)),
+        passages=tuple(passage[:_MAX_PASSAGE_CHARACTERS] for passage in _passages(incident)),
         patterns=tuple(map(declared_pattern, incident.header.signatures)),
         example="\n".join(incident.body.evidence),
         tags=_tags(incident),
@@ -71,7 +75,7 @@ def _tags(incident: Incident) -> frozenset[str]:
     """Its systems, by the names that a log is found to speak of."""
     header = incident.header
     named = " ".join([*header.systems, *header.environment.frameworks, header.title])
-    return frozenset(find_facts([named]).systems)
+    return frozenset(systems_in(named))
 
 
 def _words(incident: Incident, facts: Facts) -> Iterator[str]:
@@ -102,4 +106,4 @@ def _passages(incident: Incident) -> Iterator[str]:
     for alias in header.aliases:
         yield translate(alias)
     for block in body.evidence:
-        yield "\n".join(masked_lines(block)[:_EVIDENCE_LINES])
+        yield "\n".join(masked_lines(block)[:_MAX_EVIDENCE_LINES])

@@ -22,7 +22,7 @@ class SourceContent(msgspec.Struct, frozen=True):
     """Why documents were left out. None is left out without one."""
 
 
-class Source(Protocol):
+class DocumentSource(Protocol):
     """The documents of one tier."""
 
     def fingerprint(self) -> str:

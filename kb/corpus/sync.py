@@ -18,7 +18,7 @@ from index.snapshot import Snapshot
 from index.store import Store
 from index.vector_cache import CachingEncoder, Lookup
 from kb.corpus.directories import IncidentDirectories
-from kb.corpus.sources import Source
+from kb.corpus.sources import DocumentSource
 from kb.corpus.tier import TierName
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.files import write_whole
@@ -36,7 +36,7 @@ class IndexSync:
 
     def __init__(
         self,
-        source: Source,
+        source: DocumentSource,
         store: Store,
         encoder: Callable[[], Encoder],
         model: str,

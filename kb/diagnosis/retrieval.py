@@ -24,6 +24,7 @@ MAX_QUERY_PASSAGES = 2
 """Number of encoded passages, about 3 ms each: the whole input, and its informative lines."""
 
 MAX_PASSAGE_LINES = 8
+"""Lines of one passage; more rarely fit into its characters."""
 MAX_PASSAGE_CHARACTERS = 900
 """Characters per passage; the encoder truncates at 256 tokens anyway."""
 

@@ -12,7 +12,7 @@ AMBIGUOUS = "ambiguous"
 """The kind of a report that has no right answer: it is asked, and counts nowhere."""
 
 
-class Case(msgspec.Struct, frozen=True):
+class LabelledReport(msgspec.Struct, frozen=True):
     """One report and its label. Further keys of the line are not read."""
 
     text: str
@@ -27,7 +27,7 @@ class Case(msgspec.Struct, frozen=True):
     """A regular expression that the fix of a right answer contains, whatever its id."""
 
 
-def read_cases(path: Path) -> list[Case]:
+def read_cases(path: Path) -> list[LabelledReport]:
     """Read a file of labelled reports.
 
     Raises:
@@ -41,7 +41,7 @@ def read_cases(path: Path) -> list[Case]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                case = msgspec.json.decode(line, type=Case)
+                case = msgspec.json.decode(line, type=LabelledReport)
             except msgspec.MsgspecError as error:
                 raise EvaluationError(
                     f"{path}:{number} is not a labelled report: {error}"

@@ -14,7 +14,7 @@ import msgspec
 from kb.conversation import Conversation, begin, reply
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW, diagnose
-from kb.evaluate.lookalikes import Group
+from kb.evaluate.lookalikes import LookalikeGroup
 from kb.incident import Incident, Topology
 from kb.log import Log
 from kb.questions import QuestionPlan, Topic, observations
@@ -26,11 +26,11 @@ SCHEMA = 1
 Choice = Callable[[Conversation], QuestionPlan | None]
 """Which question is asked next."""
 
-MOST_QUESTIONS = 60
-"""Maximum number of questions."""
+MAX_QUESTIONS = 60
+"""Per conversation; a conversation that is not over by then never ends."""
 
 
-class Talk(msgspec.Struct, frozen=True):
+class SimulatedTalk(msgspec.Struct, frozen=True):
     """One conversation that began with the line that a group shares."""
 
     record: str
@@ -61,9 +61,9 @@ class Rates(msgspec.Struct, frozen=True):
 class GroupReport(msgspec.Struct, frozen=True):
     """A group with its conversations."""
 
-    group: Group
-    chosen: tuple[Talk, ...]
-    fixed: tuple[Talk, ...]
+    group: LookalikeGroup
+    chosen: tuple[SimulatedTalk, ...]
+    fixed: tuple[SimulatedTalk, ...]
 
 
 class ChatReport(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class ChatReport(msgspec.Struct, frozen=True):
 
 
 def talk(
-    group: Group, incidents: Mapping[str, Incident], knowledge: KnowledgeBase
+    group: LookalikeGroup, incidents: Mapping[str, Incident], knowledge: KnowledgeBase
 ) -> GroupReport | None:
     """Every record of a group as the true one, in both ways; None where no conversation starts."""
     start = begin(diagnose(Log.from_text(group.line), knowledge))
@@ -99,7 +99,9 @@ def talk(
     )
 
 
-def _talk(start: Conversation, true: Incident, knowledge: KnowledgeBase, choice: Choice) -> Talk:
+def _talk(
+    start: Conversation, true: Incident, knowledge: KnowledgeBase, choice: Choice
+) -> SimulatedTalk:
     first = []
     for conversation in _turns(start, true, knowledge, choice):
         first.append(conversation.matches[:1] and conversation.matches[0].incident.id == true.id)
@@ -107,7 +109,7 @@ def _talk(start: Conversation, true: Incident, knowledge: KnowledgeBase, choice:
     questions = len(first)
     while questions and first[questions - 1]:
         questions -= 1
-    return Talk(true.id, questions if first[-1] else None, asked, true.id in start.pool)
+    return SimulatedTalk(true.id, questions if first[-1] else None, asked, true.id in start.pool)
 
 
 def _turns(
@@ -115,7 +117,7 @@ def _turns(
 ) -> Iterator[Conversation]:
     conversation = start
     yield conversation
-    for _ in range(MOST_QUESTIONS):
+    for _ in range(MAX_QUESTIONS):
         inquiry = choice(conversation)
         if inquiry is None:
             return
@@ -131,7 +133,11 @@ def _chosen(conversation: Conversation) -> QuestionPlan | None:
 def _in_fixed_order(conversation: Conversation) -> QuestionPlan | None:
     """The next observation of the candidates, in the order in which the log had put them."""
     candidates = [match.incident for match in conversation.diagnosis.candidates]
-    left = (one for one in observations(candidates) if one.key not in conversation.asked)
+    left = (
+        question
+        for question in observations(candidates)
+        if question.key not in conversation.settled_questions
+    )
     return next(left, None)
 
 
@@ -180,30 +186,32 @@ _ANSWERS: dict[Topic, Callable[[Incident, QuestionPlan], str | None]] = {
 def measure_chat(reports: Sequence[GroupReport | None]) -> ChatReport:
     """Count over all groups."""
     spoken = [report for report in reports if report]
-    talks = [one for report in spoken for one in report.chosen]
+    talks = [talk for report in spoken for talk in report.chosen]
     return ChatReport(
         schema=SCHEMA,
         groups=len(spoken),
         silent=len(reports) - len(spoken),
-        records=len({one.record for one in talks}),
+        records=len({talk.record for talk in talks}),
         conversations=len(talks),
-        not_candidates=sum(not one.candidate for one in talks),
+        not_candidates=sum(not talk.candidate for talk in talks),
         chosen=_rates([report.chosen for report in spoken]),
         fixed=_rates([report.fixed for report in spoken]),
         outcomes=tuple(spoken),
     )
 
 
-def _rates(groups: Sequence[Sequence[Talk]]) -> Rates:
-    talks = [one for group in groups for one in group]
-    reached = [one.questions for one in talks if one.questions is not None]
-    by_group = [[one.questions for one in group if one.questions is not None] for group in groups]
+def _rates(groups: Sequence[Sequence[SimulatedTalk]]) -> Rates:
+    talks = [talk for group in groups for talk in group]
+    reached = [talk.questions for talk in talks if talk.questions is not None]
+    by_group = [
+        [talk.questions for talk in group if talk.questions is not None] for group in groups
+    ]
     return Rates(
         mean=_mean(reached),
         mean_by_group=_mean([fmean(questions) for questions in by_group if questions]),
-        reached=_mean([one.questions is not None for one in talks]),
-        at_start=_mean([one.questions == 0 for one in talks]),
-        asked=_mean([one.asked for one in talks]),
+        reached=_mean([talk.questions is not None for talk in talks]),
+        at_start=_mean([talk.questions == 0 for talk in talks]),
+        asked=_mean([talk.asked for talk in talks]),
     )
 
 

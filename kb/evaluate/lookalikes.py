@@ -13,14 +13,14 @@ from kb.incident import Incident, Kind
 from kb.log import Block
 
 
-class Group(msgspec.Struct, frozen=True):
+class LookalikeGroup(msgspec.Struct, frozen=True):
     """Incidents that share a line, and the line as the first of them prints it."""
 
     line: str
     records: tuple[str, ...]
 
 
-def lookalikes(incidents: Sequence[Incident], knowledge: KnowledgeBase) -> list[Group]:
+def lookalikes(incidents: Sequence[Incident], knowledge: KnowledgeBase) -> list[LookalikeGroup]:
     """All groups, by the records in them.
 
     Two incidents share a line when both have in their evidence a line that states a failure and
@@ -39,7 +39,7 @@ def lookalikes(incidents: Sequence[Incident], knowledge: KnowledgeBase) -> list[
     for key, records in sharing.items():
         if len(records) > 1:
             groups.setdefault(frozenset(records), printed[key])
-    return [Group(line, tuple(sorted(records))) for records, line in groups.items()]
+    return [LookalikeGroup(line, tuple(sorted(records))) for records, line in groups.items()]
 
 
 def _owners(incidents: Iterable[Incident]) -> dict[str, set[str]]:

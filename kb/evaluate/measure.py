@@ -17,7 +17,8 @@ from kb.evaluate.outcome import Outcome
 
 SCHEMA = 1
 """Grows when a key is removed or changes its meaning."""
-BINS = 10
+CONFIDENCE_BINS = 10
+"""Number of bins of confidence, each a tenth wide; see the calibration error above."""
 
 Rates = TypeVar("Rates")
 
@@ -185,14 +186,16 @@ def _remedy(outcomes: Sequence[Outcome]) -> Remedy:
 
 
 def _reliability(outcomes: Sequence[Outcome]) -> tuple[Bin, ...]:
-    bins: list[list[Outcome]] = [[] for _ in range(BINS)]
+    bins: list[list[Outcome]] = [[] for _ in range(CONFIDENCE_BINS)]
     for outcome in outcomes:
         if outcome.matches:
-            bins[min(int(outcome.confidence * BINS), BINS - 1)].append(outcome)
+            bins[min(int(outcome.confidence * CONFIDENCE_BINS), CONFIDENCE_BINS - 1)].append(
+                outcome
+            )
     return tuple(
         Bin(
-            low=number / BINS,
-            high=(number + 1) / BINS,
+            low=number / CONFIDENCE_BINS,
+            high=(number + 1) / CONFIDENCE_BINS,
             answers=len(inside),
             said=round(sum(outcome.confidence for outcome in inside) / len(inside), 4),
             right=_share([outcome.is_right for outcome in inside]),

@@ -9,7 +9,7 @@ import msgspec
 
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Match, diagnose
-from kb.evaluate.cases import Case
+from kb.evaluate.cases import LabelledReport
 from kb.log import Log
 from kb.verdict import Verdict
 
@@ -17,7 +17,7 @@ from kb.verdict import Verdict
 class Outcome(msgspec.Struct, frozen=True):
     """What came of one case."""
 
-    case: Case
+    case: LabelledReport
     verdict: Verdict
     matches: tuple[Match, ...]
     answerable: bool
@@ -50,12 +50,12 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.position == 1
 
     def _first(self, fits: Callable[[Match], bool]) -> int | None:
-        positions = (place for place, match in enumerate(self.matches, 1) if fits(match))
+        positions = (position for position, match in enumerate(self.matches, 1) if fits(match))
         return next(positions, None)
 
 
 def run(
-    cases: Iterable[Case], knowledge: KnowledgeBase, known: Collection[str]
+    cases: Iterable[LabelledReport], knowledge: KnowledgeBase, known: Collection[str]
 ) -> Iterator[Outcome]:
     """Ask the engine each case as a user would; `known` are the ids of the library."""
     for case in cases:

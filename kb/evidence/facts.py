@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from kb.evidence.systems import system_patterns, version_patterns
+from kb.evidence.systems import systems_in, version_patterns
 
 Value = TypeVar("Value")
 
@@ -78,7 +78,7 @@ def find_facts(lines: Iterable[str]) -> Facts:
     collective = _COLLECTIVE.search(text)
     exit_codes = _numbers(_EXIT_CODE, text)
     return Facts(
-        systems=tuple(name for name, pattern in system_patterns().items() if pattern.search(text)),
+        systems=systems_in(text),
         versions={
             name: next(group for group in match.groups() if group)
             for name, pattern in version_patterns().items()

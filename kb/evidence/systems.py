@@ -17,6 +17,11 @@ def system_patterns() -> Mapping[str, re.Pattern[str]]:
     return {row.name: re.compile(row.pattern, re.IGNORECASE) for row in _systems()}
 
 
+def systems_in(text: str) -> tuple[str, ...]:
+    """The systems that a text names, in the order of the rows."""
+    return tuple(name for name, pattern in system_patterns().items() if pattern.search(text))
+
+
 @cache
 def version_patterns() -> Mapping[str, re.Pattern[str]]:
     """By name of a system: how its version is printed. The first group that matched is it."""

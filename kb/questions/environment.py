@@ -12,8 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from kb.evidence import Evidence
-from kb.evidence.facts import find_facts
-from kb.evidence.systems import system_patterns
+from kb.evidence.systems import system_patterns, systems_in
 from kb.incident import Incident, Topology
 from kb.questions.belief import Belief, Option, QuestionPlan, Topic
 from kb.questions.gain import expected_gain
@@ -28,13 +27,17 @@ ONE_NODE, SEVERAL_NODES = "one", "several"
 RUNS_IF_NEEDED = 0.85
 """Likelihood that a user with this incident names a system that the record is about."""
 RUNS_IF_NOT = 0.3
-"""Another cause, and one of the systems runs all the same."""
+"""Likelihood that a user with another incident names it all the same."""
 FITS_TOPOLOGY = 0.93
+"""Likelihood that a user with this incident runs on as many nodes as the record says: one or
+several."""
 FITS_HARDWARE = 0.9
+"""Likelihood that a user with this incident has accelerators that the record names."""
 OLDER_IF_FIXED = 0.93
 """Likelihood that a user with a fixed incident runs a version before the fix."""
 
-_MOST_SYSTEMS = 3
+_MAX_SYSTEMS_OFFERED = 3
+"""Systems in one question, besides "none of these"; more are tedious to read."""
 
 
 class KnownEnvironment(msgspec.Struct, frozen=True):
@@ -47,7 +50,7 @@ class KnownEnvironment(msgspec.Struct, frozen=True):
     printed: frozenset[str] = frozenset()
     """What the log states exactly; see `PRINTED`."""
 
-    def with_those(self, further: KnownEnvironment) -> KnownEnvironment:
+    def updated_with(self, further: KnownEnvironment) -> KnownEnvironment:
         """Both together; where they differ, the further ones hold."""
         several = self.several_nodes if further.several_nodes is None else further.several_nodes
         return KnownEnvironment(
@@ -75,7 +78,7 @@ def seen_in(evidence: Evidence) -> KnownEnvironment:
     )
 
 
-def surroundings(
+def environment_questions(
     belief: Belief, candidates: Sequence[Incident], known: KnownEnvironment
 ) -> Iterator[QuestionPlan]:
     """The questions about the job that tell the candidates apart, without what is known."""
@@ -94,7 +97,9 @@ def systems_of(incident: Incident) -> frozenset[str]:
 
 @lru_cache(1024)
 def _known_systems(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(system_patterns().keys() & set(names)) | frozenset(find_facts(names).systems)
+    return frozenset(system_patterns().keys() & set(names)) | frozenset(
+        systems_in("\n".join(names))
+    )
 
 
 def _systems(
@@ -104,7 +109,7 @@ def _systems(
     named = {incident.id: systems_of(incident) - known for incident in candidates}
     left = sorted(frozenset().union(*named.values()))
     chosen: list[str] = []
-    while left and len(chosen) < _MOST_SYSTEMS:
+    while left and len(chosen) < _MAX_SYSTEMS_OFFERED:
         best = max(left, key=lambda name: expected_gain(belief, systems([*chosen, name], named)))
         left.remove(best)
         chosen.append(best)
@@ -123,8 +128,8 @@ def systems(names: Sequence[str], needed: Mapping[str, frozenset[str]]) -> Quest
         key="systems:" + ",".join(names),
         text="Which of these does the job use?",
         options=tuple(
-            Option(text, {i: picks[place] for i, picks in likelihoods.items()}, nothing[place])
-            for place, text in enumerate(texts)
+            Option(text, {i: picks[index] for i, picks in likelihoods.items()}, nothing[index])
+            for index, text in enumerate(texts)
         ),
         records=tuple(likelihoods),
     )
@@ -136,7 +141,7 @@ def _picks(names: Sequence[str], needs: frozenset[str]) -> list[float]:
     if not any(mine):
         return [RUNS_IF_NOT / len(names)] * len(names) + [1 - RUNS_IF_NOT]
     wrong = (1 - RUNS_IF_NEEDED) / (len(names) + 1 - sum(mine))
-    return [RUNS_IF_NEEDED / sum(mine) if one else wrong for one in mine] + [wrong]
+    return [RUNS_IF_NEEDED / sum(mine) if is_mine else wrong for is_mine in mine] + [wrong]
 
 
 def nodes(candidates: Iterable[Incident]) -> QuestionPlan:
@@ -197,7 +202,7 @@ def _fits(family: Accelerator, named: Sequence[Accelerator]) -> float:
 def _versions(candidates: Iterable[Incident], known: Mapping[str, str]) -> Iterator[QuestionPlan]:
     for incident in candidates:
         fix = fixed_in(incident)
-        if fix is None or not known.keys().isdisjoint(find_facts([fix[0]]).systems):
+        if fix is None or not known.keys().isdisjoint(systems_in(fix[0])):
             continue
         newer = {incident.id: 1 - OLDER_IF_FIXED}
         older = {incident.id: OLDER_IF_FIXED}

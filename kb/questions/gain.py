@@ -6,9 +6,9 @@ import math
 
 from kb.questions.belief import Belief, Option, QuestionPlan
 
-NEAR = 10.0
-"""Another record is near the first one if one more answer, such as `yes` to its own observation
-(0.85 against 0.08), would put it first."""
+MAX_REVERSIBLE_LEAD = 10.0
+"""Ratio of two shares up to which one more answer puts the second record first, such as `yes` to
+its own observation: 0.85 against 0.08."""
 
 
 def expected_gain(belief: Belief, inquiry: QuestionPlan) -> float:
@@ -41,7 +41,7 @@ def could_change_order(belief: Belief, inquiry: QuestionPlan) -> bool:
 def _rival(belief: Belief, option: Option, first: str) -> bool:
     left = belief.shares[first] * option.under(first)
     return any(
-        share and share * option.under(identifier) * NEAR >= left
+        share and share * option.under(identifier) * MAX_REVERSIBLE_LEAD >= left
         for identifier, share in belief.shares.items()
         if identifier != first
     )

@@ -11,14 +11,15 @@ from kb.questions.belief import Option, QuestionPlan, Topic
 YES, NO = "yes", "no"
 
 YES_IF_OWNER = 0.85
-"""The record says that its own observation holds; people misread, cases differ."""
+"""Likelihood of "yes" to an observation of the right record. Below 1: people misread, cases
+differ."""
 YES_IF_OTHER = 0.08
-"""... and that it does not hold for the record that it is told from."""
+"""Likelihood of "yes" under the record that the observation rules out."""
 YES_IF_LINKED = 0.35
-"""A record that names the owner as a look-alike, or is named by it: it differs from the owner in
-something, perhaps in this."""
+"""Likelihood of "yes" under a record that names the owner as a look-alike, or is named by it: it
+differs from the owner in something, perhaps in this."""
 YES_IF_ANY = 0.5
-"""Records that say nothing about it, and causes without a record."""
+"""Likelihood of "yes" under records that say nothing about it, and causes without a record."""
 
 PRINTED = {
     "collective": re.compile(r"OpType|_?ALL_?GATHER|ALL_?REDUCE"),
@@ -41,8 +42,8 @@ def observations(candidates: Sequence[Incident]) -> Iterator[QuestionPlan]:
     """The questions that the candidates' records hold, in the order of the candidates."""
     linked = _links(candidates)
     for incident in candidates:
-        for place, item in enumerate(incident.body.distinguish):
-            yield _inquiry(incident.id, place, item, linked[incident.id])
+        for index, item in enumerate(incident.body.distinguish):
+            yield _inquiry(incident.id, index, item, linked[incident.id])
 
 
 def _links(candidates: Sequence[Incident]) -> Mapping[str, set[str]]:
@@ -56,7 +57,7 @@ def _links(candidates: Sequence[Incident]) -> Mapping[str, set[str]]:
     return linked
 
 
-def _inquiry(owner: str, place: int, item: Distinction, linked: set[str]) -> QuestionPlan:
+def _inquiry(owner: str, index: int, item: Distinction, linked: set[str]) -> QuestionPlan:
     yes = {
         **dict.fromkeys(linked, YES_IF_LINKED),
         item.other: YES_IF_OTHER,
@@ -65,7 +66,7 @@ def _inquiry(owner: str, place: int, item: Distinction, linked: set[str]) -> Que
     no = {identifier: 1 - chance for identifier, chance in yes.items()}
     return QuestionPlan(
         topic=Topic.OBSERVATION,
-        key=f"{owner}#{place}",
+        key=f"{owner}#{index}",
         text=" ".join(item.question.split()),
         options=(Option(YES, yes, YES_IF_ANY), Option(NO, no, 1 - YES_IF_ANY)),
         records=(owner, item.other),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from kb.evidence.facts import find_facts
+from kb.evidence.systems import systems_in
 from kb.incident import Incident
 
 _NUMBER = r"v?(\d+(?:\.\d+)+)"
@@ -31,7 +31,7 @@ def fits(incident: Incident, versions: Mapping[str, str]) -> bool | None:
 
 def _verdicts(incident: Incident, versions: Mapping[str, str]) -> Iterator[bool]:
     name, fix = fixed_in(incident) or ("", "")
-    for system in find_facts([name]).systems:
+    for system in systems_in(name):
         if system in versions:
             yield _compare(versions[system], fix) < 0
     for framework, text in incident.header.environment.frameworks.items():

@@ -25,8 +25,8 @@ MAX_LINES_QUOTED = 20
 """Lines of the log in a note: what one person reads of another's ticket."""
 
 
-class Spoken(Protocol):
-    """A turn of a conversation."""
+class SpokenTurn(Protocol):
+    """A turn of a conversation, as the caller has it."""
 
     @property
     def speaker(self) -> str:
@@ -37,7 +37,7 @@ class Spoken(Protocol):
         """What is said."""
 
 
-class Said(msgspec.Struct, frozen=True):
+class NoteTurn(msgspec.Struct, frozen=True):
     """The turn as the note has it."""
 
     speaker: str
@@ -55,7 +55,7 @@ class HandOff(msgspec.Struct, frozen=True):
     """With its matches as they stand now: a conversation may have changed them."""
     done: Mapping[str, Collection[int]]
     """The steps that were done, from 0, by the id of the incident whose fix they are."""
-    conversation: tuple[Said, ...]
+    conversation: tuple[NoteTurn, ...]
 
     @classmethod
     def of(
@@ -65,12 +65,12 @@ class HandOff(msgspec.Struct, frozen=True):
         sources: Sequence[str],
         matches: Sequence[Match] | None = None,
         done: Mapping[str, Collection[int]] | None = None,
-        conversation: Iterable[Spoken] = (),
+        conversation: Iterable[SpokenTurn] = (),
     ) -> HandOff:
         """Create the note, with secrets masked. `matches` defaults to those of the diagnosis."""
         if matches is not None:
             diagnosis = diagnosis.with_matches(tuple(matches))
-        said = tuple(Said(turn.speaker, turn.text) for turn in conversation)
+        said = tuple(NoteTurn(turn.speaker, turn.text) for turn in conversation)
         note = cls(time, tuple(sources), with_whole_keys_masked(diagnosis), done or {}, said)
         return without_secrets(note)
 

@@ -18,13 +18,14 @@ from kb.paths import state_directory
 from kb.settings import Settings
 from kb.verdict import Verdict
 
-MOST_SEARCHES = 200
-"""Older ones are forgotten."""
+MAX_SEARCHES_KEPT = 200
+"""Number of searches; older ones are forgotten, so that the file stays quick to read and write."""
 
-LONGEST_TEXT = 65_536
+MAX_TEXT_CHARACTERS = 65_536
 """Characters that are kept of a text: whole words from its beginning."""
 
-_WAIT_SECONDS = 2
+_LOCK_TIMEOUT_SECONDS = 2
+"""How long to wait for another process that writes; then the search is not kept."""
 
 
 class Search(msgspec.Struct, frozen=True):
@@ -75,23 +76,23 @@ class History:
         """The last searches, newest first. A damaged file is set aside."""
         found: tuple[Search, ...] = ()
         if self._kept:
-            with self._told():
+            with self._reporting_errors():
                 found = self._read()
         return found
 
     def add(self, search: Search) -> None:
         """Keep a search, with secrets masked. One that was asked before moves to the front."""
         if self._kept:
-            new = without_secrets(_shortened(search))
-            with self._told(), self._locked():
-                others = [old for old in self._read() if _asked(old) != _asked(new)]
-                kept = [new, *others][:MOST_SEARCHES]
+            new = without_secrets(_shorten(search))
+            with self._reporting_errors(), self._locked():
+                others = [old for old in self._read() if _subject(old) != _subject(new)]
+                kept = [new, *others][:MAX_SEARCHES_KEPT]
                 write_whole(self._path, msgspec.json.encode(kept), private=True)
 
     def clear(self) -> None:
         """Forget all searches."""
         if self._path.exists():
-            with self._told(), self._locked():
+            with self._reporting_errors(), self._locked():
                 self._path.unlink(missing_ok=True)
 
     def _read(self) -> tuple[Search, ...]:
@@ -111,11 +112,11 @@ class History:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(self._path.with_suffix(".lock"), timeout=_WAIT_SECONDS):
+        with FileLock(self._path.with_suffix(".lock"), timeout=_LOCK_TIMEOUT_SECONDS):
             yield
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reporting_errors(self) -> Iterator[None]:
         try:
             yield
         except (OutputError, OSError, NotImplementedError) as error:
@@ -123,14 +124,14 @@ class History:
             self._notify(f"cannot save the search history: {error}")
 
 
-def _asked(search: Search) -> tuple[str, tuple[str, ...]]:
+def _subject(search: Search) -> tuple[str, tuple[str, ...]]:
     return search.text, search.paths
 
 
-def _shortened(search: Search) -> Search:
+def _shorten(search: Search) -> Search:
     """Whole words of the text, so that no secret is cut in two and kept in part."""
-    if len(search.text) <= LONGEST_TEXT:
+    if len(search.text) <= MAX_TEXT_CHARACTERS:
         return search
-    head = search.text[:LONGEST_TEXT]
+    head = search.text[:MAX_TEXT_CHARACTERS]
     end = max(head.rfind("\n"), head.rfind(" ")) + 1
     return msgspec.structs.replace(search, text=head[:end])

@@ -17,15 +17,17 @@ from kb.errors import LogError
 if TYPE_CHECKING:
     from kb.log import Log, Source
 
-LONGEST_PASTE = 1_000_000
-"""Characters; a longer paste is kept in a file and shown in the log view."""
-MOST_PASTED_LINES = 5_000
-"""The same for lines."""
-LONGEST_PASTED_LINE = 20_000
-"""Characters; an editor that wraps a longer line does not keep up with typing."""
+MAX_PASTE_CHARACTERS = 1_000_000
+"""A longer paste is kept in a file and shown in the log view: an editor would be slow with it."""
+MAX_PASTE_LINES = 5_000
+"""The same limit in lines."""
+MAX_PASTE_LINE_CHARACTERS = 20_000
+"""The same limit for one line: an editor that wraps a longer one does not keep up with typing."""
 
-_TITLE_WIDTH = 60
-_LONGEST_KEPT = 65_536
+_MAX_TITLE_CHARACTERS = 60
+"""Of a title, so that it fits on one line."""
+_MAX_KEPT_CHARACTERS = 65_536
+"""Of a text in a file, for the history, which keeps no longer ones."""
 
 
 class UserInput(msgspec.Struct, frozen=True):
@@ -49,7 +51,7 @@ class UserInput(msgspec.Struct, frozen=True):
         from kb.log.clean import decode_path  # imports NumPy too
 
         first = next((line for line in self.text.splitlines() if line.strip()), "")
-        return decode_path(self.name) or first.strip()[:_TITLE_WIDTH]
+        return decode_path(self.name) or first.strip()[:_MAX_TITLE_CHARACTERS]
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -81,7 +83,7 @@ class UserInput(msgspec.Struct, frozen=True):
         if not self.spooled:
             return self.text
         with self.paths[0].open(encoding="utf-8", errors="replace") as file:
-            return file.read(_LONGEST_KEPT)
+            return file.read(_MAX_KEPT_CHARACTERS)
 
     def kept_paths(self) -> tuple[str, ...]:
         """The files that can be opened again."""
@@ -94,9 +96,9 @@ class UserInput(msgspec.Struct, frozen=True):
 def is_large(text: str) -> bool:
     """Whether a paste is too much for an editor."""
     return (
-        len(text) > LONGEST_PASTE
-        or text.count("\n") > MOST_PASTED_LINES
-        or max(map(len, text.split("\n"))) > LONGEST_PASTED_LINE
+        len(text) > MAX_PASTE_CHARACTERS
+        or text.count("\n") > MAX_PASTE_LINES
+        or max(map(len, text.split("\n"))) > MAX_PASTE_LINE_CHARACTERS
     )
 
 

@@ -28,8 +28,8 @@ Result = TypeVar("Result")
 REFRESH_SECONDS = 1.0
 """Minimum interval between checks of all incident files for changes; a check takes 10 ms."""
 
-MATCHES = 5
-"""Matches of an answer unless the user asks for another number."""
+DEFAULT_MATCHES = 5
+"""Number of matches of an answer unless the user asks for another; as many as fit on a screen."""
 
 
 class SupersededError(Exception):
@@ -66,7 +66,9 @@ class Service:
         """
         return self._ask(len)
 
-    def diagnose(self, open_log: Callable[[], Log], top: int = MATCHES) -> Future[Diagnosis]:
+    def diagnose(
+        self, open_log: Callable[[], Log], top: int = DEFAULT_MATCHES
+    ) -> Future[Diagnosis]:
         """Say what is known about a log, which is opened and read in the thread.
 
         Raises (in the future):

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kb.evaluate.chat import ChatReport, GroupReport, Rates, Talk
+from kb.evaluate.chat import ChatReport, GroupReport, Rates, SimulatedTalk
 
 _LONGEST_QUOTE = 90
 
@@ -57,5 +57,5 @@ def _lost(report: GroupReport) -> Iterator[Text]:
         yield Text(f"    {one.record}: {_why(one)}")
 
 
-def _why(one: Talk) -> str:
+def _why(one: SimulatedTalk) -> str:
     return f"{one.asked} questions asked" if one.candidate else "not among the candidates"

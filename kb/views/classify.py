@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kb.classify import Cluster, Result, Row, Summary
+from kb.classify import Cluster, Result, ResultRow, Summary
 from kb.log.clean import strip_controls
 from kb.verdict import Verdict
 from kb.views.prose import heading
@@ -39,7 +39,7 @@ def to_csv(summary: Summary) -> bytes:
     """Return a line for each unit, with the columns of the JSONL."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Row.__struct_fields__)
+    writer.writerow(ResultRow.__struct_fields__)
     writer.writerows(map(_cells, summary.results))
     return strip_controls(text.getvalue()).encode()
 

@@ -154,15 +154,15 @@ def _quotes(results: list[Result]) -> Markup:
 
 
 def _where(result: Result) -> str:
-    if result.place is None:
+    if result.main_line is None:
         return result.path
-    file = result.place.file
+    file = result.main_line.file
     whole = file is None or PurePath(result.path).name == file
-    return f"{result.path if whole else f'{result.path}/{file}'}:{result.place.line}"
+    return f"{result.path if whole else f'{result.path}/{file}'}:{result.main_line.line}"
 
 
 def _said(result: Result) -> Markup:
-    return Markup("<q>{}</q>").format(result.place.text) if result.place else Markup()
+    return Markup("<q>{}</q>").format(result.main_line.text) if result.main_line else Markup()
 
 
 def _record(incident: Incident) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from kb.classify import Row
+from kb.classify import ResultRow
 from tests.conftest import Run
 from tests.e2e.conftest import Small
 
@@ -88,7 +88,7 @@ def test_csv_has_the_same_columns(kb: Run, logs: Path) -> None:
     table = list(
         csv.DictReader(io.StringIO(kb("classify", *ALONE, logs, "--format", "csv").stdout.decode()))
     )
-    assert list(table[0]) == COLUMNS == list(Row.__struct_fields__)
+    assert list(table[0]) == COLUMNS == list(ResultRow.__struct_fields__)
     assert [row["verdict"] for row in table].count("unknown") == 3
 
 

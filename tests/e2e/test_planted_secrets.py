@@ -11,7 +11,7 @@ import pytest
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.log import Log
-from kb.service.handoff import HandOff, Said, to_json
+from kb.service.handoff import HandOff, NoteTurn, to_json
 from kb.service.history import History, Search
 from kb.settings import Settings
 from kb.views.handoff import to_markdown
@@ -70,7 +70,7 @@ def test_what_is_handed_on_and_kept(
     monkeypatch.setenv("KB_STATE", str(tmp_path / "state"))
     for text in (LOG, XID):
         diagnosis = diagnose(Log.from_text(text), knowledge)
-        note = HandOff.of(diagnosis, NOW, [str(logs)], conversation=[Said("you", text)])
+        note = HandOff.of(diagnosis, NOW, [str(logs)], conversation=[NoteTurn("you", text)])
         assert_none(to_markdown(note))
         assert_none(to_json(note))
         History(Settings(), pytest.fail).add(Search.of(diagnosis, text, (str(logs),)))

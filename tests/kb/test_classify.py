@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.classify import Journal, Place, Result, Summary, Unreadable, encode, summarize
+from kb.classify import Journal, MainLine, Result, Summary, Unreadable, encode, summarize
 from kb.classify.timeline import find_timeline
 from kb.corpus.directories import IncidentDirectories
 from kb.errors import OutputError
@@ -21,12 +21,12 @@ XID = "xid79-gpu-fallen-off-bus"
 
 
 def unknown(path: str, text: str | None, host: str | None = None) -> Result:
-    place = Place(path, 7, text, 3, host) if text else None
+    place = MainLine(path, 7, text, 3, host) if text else None
     return Result(path, Verdict.UNKNOWN, None, None, place)
 
 
 def match(path: str, text: str) -> Result:
-    return Result(path, Verdict.MATCH, XID, 0.9, Place(path, 1, text, 2, "gpu-1"))
+    return Result(path, Verdict.MATCH, XID, 0.9, MainLine(path, 1, text, 2, "gpu-1"))
 
 
 def jams(count: int) -> list[Result]:
@@ -68,7 +68,12 @@ def test_rows_survive_the_journal(tmp_path: Path) -> None:
         file.write(b'{"path":"torn')
     with Journal(path) as journal:
         assert [result.row() for result in journal.results] == [one.row() for one in results]
-        assert [result.place and result.place.rank for result in journal.results] == [0, 1, 2, 2]
+        assert [result.main_line and result.main_line.rank for result in journal.results] == [
+            0,
+            1,
+            2,
+            2,
+        ]
     assert path.read_bytes() == encode(results)
 
 

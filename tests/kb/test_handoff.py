@@ -15,7 +15,7 @@ from kb.diagnosis import diagnose
 from kb.errors import OutputError
 from kb.files import write_new
 from kb.log import Log
-from kb.service.handoff import HandOff, Said, to_json
+from kb.service.handoff import HandOff, NoteTurn, to_json
 from kb.verdict import Verdict, percent
 from kb.views.handoff import to_markdown
 
@@ -33,7 +33,7 @@ def note(knowledge: KnowledgeBase) -> HandOff:
         NOW,
         [str(SAMPLE)],
         done={diagnosis.matches[0].incident.id: {0}},
-        conversation=[Said("you", "is it the disk?"), Said("kb", "Run `df -h /dev/shm`.")],
+        conversation=[NoteTurn("you", "is it the disk?"), NoteTurn("kb", "Run `df -h /dev/shm`.")],
     )
 
 
@@ -107,7 +107,7 @@ def test_no_secret_leaves(knowledge: KnowledgeBase, write) -> None:
         ]
     )
     diagnosis = diagnose(Log.from_text(log), knowledge)
-    said = [Said("you", f"I used --token {TOKEN}")]
+    said = [NoteTurn("you", f"I used --token {TOKEN}")]
     written = write(HandOff.of(diagnosis, NOW, [f"s3://k:{TOKEN}@b/c.log"], conversation=said))
     assert TOKEN not in written
     assert KEY_LINE not in written
@@ -117,7 +117,9 @@ def test_no_secret_leaves(knowledge: KnowledgeBase, write) -> None:
 def test_hostile_lines_stay_in_their_blocks(knowledge: KnowledgeBase) -> None:
     log = "RuntimeError: ```\nERROR: `````` <script>alert(1)</script> \x1b[31m\n# ERROR heading\n"
     diagnosis = diagnose(Log.from_text(log), knowledge)
-    note = HandOff.of(diagnosis, NOW, ["`a`\n# b.log"], conversation=[Said("a`b", "```\n# c\n")])
+    note = HandOff.of(
+        diagnosis, NOW, ["`a`\n# b.log"], conversation=[NoteTurn("a`b", "```\n# c\n")]
+    )
     page = to_markdown(note)
     assert "\x1b" not in page
     tokens = MarkdownIt().parse(page)

@@ -14,7 +14,7 @@ import pytest
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.log import Log
-from kb.service.history import LONGEST_TEXT, MOST_SEARCHES, History, Search
+from kb.service.history import MAX_SEARCHES_KEPT, MAX_TEXT_CHARACTERS, History, Search
 from kb.settings import Settings
 from kb.verdict import Verdict
 
@@ -85,16 +85,16 @@ def test_only_the_owner_can_read_it(history: History, state: Path) -> None:
 
 
 def test_it_is_bounded(history: History) -> None:
-    for number in range(MOST_SEARCHES + 3):
+    for number in range(MAX_SEARCHES_KEPT + 3):
         history.add(search(f"search {number}"))
-    history.add(search("word\n" * LONGEST_TEXT))
+    history.add(search("word\n" * MAX_TEXT_CHARACTERS))
     kept = history.load()
-    assert len(kept) == MOST_SEARCHES
-    assert LONGEST_TEXT - 10 < len(kept[0].text) <= LONGEST_TEXT
+    assert len(kept) == MAX_SEARCHES_KEPT
+    assert MAX_TEXT_CHARACTERS - 10 < len(kept[0].text) <= MAX_TEXT_CHARACTERS
 
 
 def test_secret_at_the_cut_is_not_kept_in_part(history: History) -> None:
-    history.add(search("x " * (LONGEST_TEXT // 2 - 10) + f"{TOKEN} end"))
+    history.add(search("x " * (MAX_TEXT_CHARACTERS // 2 - 10) + f"{TOKEN} end"))
     assert TOKEN[:10] not in history.load()[0].text
 
 

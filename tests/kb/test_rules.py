@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from index.signatures import Scanner
-from kb.diagnosis.scan import read
+from kb.diagnosis.scan import scan_log
 from kb.evidence.facts import find_facts
 from kb.evidence.markers import MARKER_PATTERNS, Grade, grade_line
 from kb.evidence.systems import alternatives, full_names
@@ -205,7 +205,7 @@ def test_the_name_of_a_file_tells_its_host(row: Layout) -> None:
 def lines_kept_of(text: str, scanner: Scanner) -> list[Line]:
     """What a job keeps of a long log that holds the text in its middle."""
     calm = "".join(f"step {step} loss 2.31\n" for step in range(30_000))
-    return read(Log.from_text(f"{calm}{text}\n{calm}"), Scanner([]), scanner).files[""]
+    return scan_log(Log.from_text(f"{calm}{text}\n{calm}"), Scanner([]), scanner).files[""]
 
 
 @pytest.mark.parametrize(

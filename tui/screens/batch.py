@@ -140,7 +140,7 @@ def _cells(outcome: Outcome, directory: Path) -> tuple[str, ...]:
     if not isinstance(outcome, Result):
         return (name, "unreadable", "", "", outcome.reason)
     sure = "" if outcome.confidence is None else f"{percent(outcome.confidence):>4}"
-    text = outcome.place.text if outcome.place else ""
+    text = outcome.main_line.text if outcome.main_line else ""
     return (name, outcome.verdict.value, outcome.incident or "", sure, text)
 
 

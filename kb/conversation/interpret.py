@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from kb.conversation.facts import facts_told
-from kb.conversation.search import searched
-from kb.conversation.state import Conversation, Told, combined
-from kb.conversation.tried import STEP_DONE, tried
+from kb.conversation.done_steps import STEP_DONE, parse_done_step
+from kb.conversation.facts import extract_facts
+from kb.conversation.search import search_statement
+from kb.conversation.state import Conversation, Statement, combine
 from kb.corpus.base import KnowledgeBase
 from kb.evidence import collect
 from kb.log import Block
@@ -15,17 +15,17 @@ from kb.log import Block
 _CLAUSES = re.compile(r"\s*[,;，；。]\s*|\.\s+|\s+but\s+|但是?|不过")
 
 
-def hear(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
-    """What the text tells; None where nothing of it was understood."""
+def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
+    """What the text states; None where nothing of it was understood."""
     if not STEP_DONE.fullmatch(text) and _is_output(text, knowledge):
-        found = searched(text, conversation, knowledge)
-        return combined(text, [found]) if found else None
+        found = search_statement(text, conversation, knowledge)
+        return combine(text, [found]) if found else None
     parts, rest = _by_rule(text, conversation, knowledge)
     evidence = ", ".join(rest)
-    found = searched(evidence, conversation, knowledge) if evidence else None
+    found = search_statement(evidence, conversation, knowledge) if evidence else None
     if found:
         parts.append(found)
-    return combined(text, parts) if parts else None
+    return combine(text, parts) if parts else None
 
 
 def _is_output(text: str, knowledge: KnowledgeBase) -> bool:
@@ -37,17 +37,17 @@ def _is_output(text: str, knowledge: KnowledgeBase) -> bool:
 
 def _by_rule(
     text: str, conversation: Conversation, knowledge: KnowledgeBase
-) -> tuple[list[Told], list[str]]:
+) -> tuple[list[Statement], list[str]]:
     """What rules understand of it, and the clauses that are left to be searched."""
-    parts: list[Told] = []
+    parts: list[Statement] = []
     rest: list[str] = []
     candidates = list(conversation.incidents.values())
     for clause in filter(None, _CLAUSES.split(text.strip(" .。!！"))):
-        taken = tried(clause, conversation, knowledge)
+        taken = parse_done_step(clause, conversation, knowledge)
         if taken:
             parts.append(taken)
             continue
-        facts = facts_told(clause, candidates, conversation.known)
+        facts = extract_facts(clause, candidates, conversation.known)
         parts.extend(facts.parts)
         if facts.left:
             rest.append(clause)

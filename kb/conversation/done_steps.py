@@ -9,14 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from index.tokens import tokenize
-from kb.conversation.speech import flowing, quote
-from kb.conversation.state import Conversation, Told
+from kb.conversation.speech import join_lines, quote
+from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.evidence.glossary import translate
 from kb.incident import Incident, Step
 
 PERSISTS_IF_RIGHT = 0.3
-"""The record is right, its remedy was taken, and the trouble is still there all the same."""
+"""Likelihood that the problem persists after a remedy of the right record: the remedy may have been
+applied wrongly or in the wrong place."""
 
 _TRIED = re.compile(
     r"(?:i|we)(?:'ve| have)?(?: already)? (?:did|tried|set|raised|increased|changed|upgraded"
@@ -42,11 +43,12 @@ _CHECKS = frozenset(
 )
 """First words of steps that only check something and fix nothing."""
 _ADVISES_AGAINST = re.compile(r"(?:Leave|Keep|Avoid|Do not|Don't|Never)\b")
-_MOST_RECORDS = 6
-_ALIKE_WORDS = 0.5
-"""Share of the telling words of what was done that the step has."""
-_ALIKE_MEANING = 0.55
-"""Cosine of what was done and the step, where they share few words."""
+_MAX_RECORDS_COMPARED = 6
+"""Best matches whose steps are compared; users try the fixes that they see first."""
+_MIN_WORD_SHARE = 0.5
+"""Minimum share of the words of the action that the step has, each weighed by its rarity."""
+_MIN_COSINE = 0.55
+"""Minimum cosine of the action and the step, where they share fewer words."""
 
 
 class TakenStep(msgspec.Struct, frozen=True):
@@ -57,27 +59,29 @@ class TakenStep(msgspec.Struct, frozen=True):
     step: Step
 
 
-def tried(clause: str, conversation: Conversation, knowledge: KnowledgeBase) -> Told | None:
+def parse_done_step(
+    clause: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement | None:
     """The matching steps of the candidates' fixes; None if the clause describes no action."""
     acted = bool(_TRIED.match(clause) or STEP_DONE.match(clause))
     if not (acted or _PERHAPS.match(clause)) or _NOT_HELD.search(clause):
         return None
-    incidents = [match.incident for match in conversation.matches[:_MOST_RECORDS]]
+    incidents = [match.incident for match in conversation.matches[:_MAX_RECORDS_COMPARED]]
     taken = list(_by_number(clause, incidents) or _alike(clause, incidents, knowledge))
     if not taken:
         unknown = f"{quote(clause)} matches no step in the fixes of the top candidates."
-        return Told("", says=(unknown,)) if acted else None
-    cures = [one for one in taken if not _only_looks(one.step)]
-    return Told(
+        return Statement("", says=(unknown,)) if acted else None
+    cures = [done for done in taken if not _only_looks(done.step)]
+    return Statement(
         "",
         says=tuple(map(_sentence, taken)),
-        factors={one.incident.id: PERSISTS_IF_RIGHT for one in cures},
-        done=tuple((one.incident.id, one.number) for one in taken),
+        factors={done.incident.id: PERSISTS_IF_RIGHT for done in cures},
+        done=tuple((done.incident.id, done.number) for done in taken),
     )
 
 
 def _sentence(taken: TakenStep) -> str:
-    text = flowing(taken.step.text)
+    text = join_lines(taken.step.text)
     step = f"Marked step {taken.number} of [{taken.incident.id}] as done: {text}"
     if _only_looks(taken.step):
         return step
@@ -110,18 +114,20 @@ def _alike(
     said = frozenset(tokenize(translate(clause))) - _SPOKEN
     if not steps or not said:
         return
-    words = [frozenset(tokenize(f"{one.step.text} {one.step.command or ''}")) for one in steps]
+    words = [
+        frozenset(tokenize(f"{taken.step.text} {taken.step.command or ''}")) for taken in steps
+    ]
     rare = _rarities(words)
     shares = [sum(rare[w] for w in said & held) / sum(rare[w] for w in said) for held in words]
-    texts = [translate(clause), *(one.step.text for one in steps)]
+    texts = [translate(clause), *(taken.step.text for taken in steps)]
     vectors = knowledge.encoder.encode(texts)
     meanings = vectors[1:] @ vectors[0]
     for incident in incidents:
-        mine = [place for place, one in enumerate(steps) if one.incident is incident]
-        best = max(mine, key=lambda place: shares[place] + float(meanings[place]), default=None)
+        mine = [index for index, taken in enumerate(steps) if taken.incident is incident]
+        best = max(mine, key=lambda index: shares[index] + float(meanings[index]), default=None)
         if best is None:
             continue
-        if shares[best] >= _ALIKE_WORDS or meanings[best] >= _ALIKE_MEANING:
+        if shares[best] >= _MIN_WORD_SHARE or meanings[best] >= _MIN_COSINE:
             yield steps[best]
 
 
