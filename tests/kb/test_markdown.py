@@ -98,7 +98,7 @@ MISTAKES = (
     ("It clicks.", "```sh\n   switch\n   ```", "SHP109", 36),
     ("- `other-hang`: Is", "- Is", "SHP110", 52),
     ("```text\nswitch s1 is off\n```", "switch s1 is off", "SHP111", 56),
-    ("Nothing moves.", "Nothing \x1b[31mmoves.", "SHP116", 26),
+    ("Nothing moves.", "Nothing \x1b[31mmoves.", "SHP116", 24),
 )
 """What is replaced in the record, by what, and the rule and line that are reported."""
 
