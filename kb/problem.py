@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import ClassVar
 
 import msgspec
 
@@ -12,6 +13,13 @@ class Severity(StrEnum):
 
     ERROR = "error"
     WARNING = "warning"
+
+
+class DocumentedRule:
+    """One thing that can be wrong. The docstring is the rule's page in docs/lint."""
+
+    code: ClassVar[str]
+    severity: ClassVar[Severity] = Severity.ERROR
 
 
 class Problem(msgspec.Struct, frozen=True, order=True):

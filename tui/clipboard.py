@@ -20,7 +20,7 @@ from textual.app import App
 
 from kb.paths import cache_directory
 
-MOST_BASE64 = 74_994
+MAX_BASE64_BYTES = 74_994
 """Bytes that xterm takes in one OSC 52 sequence, and others after it."""
 
 _SCREEN_PIECE = 240
@@ -101,16 +101,23 @@ async def _ran(command: tuple[str, ...], data: bytes) -> bool:
 
 
 def _sent(text: str, data: bytes, app: App[Any]) -> str:
-    """Give it to the terminal, and to the app itself, as `App.copy_to_clipboard` does.
+    """Give it to the terminal, unless it is too long for one, and to the app itself."""
+    if len(data) * 4 / 3 > MAX_BASE64_BYTES:
+        _fill_textual(app, text, "")
+        return "too long for the terminal's clipboard"
+    _fill_textual(app, text, escape_sequence(data, os.environ))
+    return "sent to the terminal's clipboard (some terminals ignore it)"
 
-    That one knows neither a multiplexer nor how much a terminal takes.
+
+def _fill_textual(app: App[Any], text: str, sequence: str) -> None:
+    """Do what `App.copy_to_clipboard` does, with our own sequence for the terminal.
+
+    Textual's own knows neither a multiplexer nor how much a terminal takes, and nothing public
+    sets its clipboard or writes to its terminal. So this function alone uses private names of it.
     """
     app._clipboard = text
-    if len(data) * 4 / 3 > MOST_BASE64:
-        return "too long for the terminal's clipboard"
     if app._driver is not None:
-        app._driver.write(escape_sequence(data, os.environ))
-    return "sent to the terminal's clipboard (some terminals ignore it)"
+        app._driver.write(sequence)
 
 
 def _kept(data: bytes) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from kb.contribute.lint import ALL_RULES
-from kb.contribute.lint.rule import Rule
-from kb.contribute.lint.shape import SHAPE_RULES
 from kb.incident import Header
+from kb.markdown.rules import SHAPE_RULES
+from kb.problem import DocumentedRule
 
 FAMILIES = {
     "SHP": "the shape of the file: YAML, keys, headings, steps",
@@ -33,7 +33,7 @@ _COMMAND = "python -m kb.contribute.pages docs"
 
 def pages() -> dict[str, str]:
     """Every file that is written, by its path below `docs`."""
-    rules = sorted((*SHAPE_RULES, *ALL_RULES), key=lambda rule: rule.code)
+    rules = sorted((*SHAPE_RULES, *(type(rule) for rule in ALL_RULES)), key=lambda rule: rule.code)
     return {
         "incident.schema.json": json.dumps(_schema(), indent=2) + "\n",
         "lint/README.md": _index(rules),
@@ -51,13 +51,13 @@ def _schema() -> dict[str, Any]:
     }
 
 
-def _page(rule: Rule) -> str:
+def _page(rule: type[DocumentedRule]) -> str:
     rest = _documentation(rule).partition("\n\n")[2]
     title = f"# {rule.code}: {_name(rule)}"
     return f"{title}\n\n{rule.severity.capitalize()}. **{_summary(rule)}**\n\n{rest}\n"
 
 
-def _index(rules: list[Rule]) -> str:
+def _index(rules: list[type[DocumentedRule]]) -> str:
     parts = [
         "# What `kb lint` checks",
         "A record with an error is not used; a warning does not exclude it. These pages are"
@@ -74,17 +74,17 @@ def _index(rules: list[Rule]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _documentation(rule: Rule) -> str:
+def _documentation(rule: type[DocumentedRule]) -> str:
     return inspect.getdoc(rule) or ""
 
 
-def _summary(rule: Rule) -> str:
+def _summary(rule: type[DocumentedRule]) -> str:
     return _documentation(rule).partition("\n\n")[0].replace("\n", " ")
 
 
-def _name(rule: Rule) -> str:
+def _name(rule: type[DocumentedRule]) -> str:
     """`KeyGivenTwice` as words."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", type(rule).__name__).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", rule.__name__).lower()
 
 
 def main() -> None:

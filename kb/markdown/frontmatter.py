@@ -15,6 +15,8 @@ import msgspec
 import yaml
 
 from kb.incident import Header
+from kb.markdown import rules
+from kb.markdown.rules import ShapeRule
 
 Path = tuple[str | int, ...]
 
@@ -37,8 +39,8 @@ _DEEPEST = 20
 class FrontMatterError(Exception):
     """The front matter is wrong; `line` counts from 1 within it."""
 
-    def __init__(self, code: str, line: int, message: str, advice: str) -> None:
-        self.code, self.line, self.advice = code, line, advice
+    def __init__(self, rule: type[ShapeRule], line: int, message: str, advice: str) -> None:
+        self.rule, self.line, self.advice = rule, line, advice
         super().__init__(message)
 
 
@@ -46,7 +48,7 @@ def parse_header(text: str) -> Header:
     """Read the YAML between the `---` lines.
 
     Raises:
-        FrontMatterError: with the rule code, line and help.
+        FrontMatterError: with the rule, line and help.
     """
     try:
         _refuse_unsafe(text)
@@ -55,11 +57,11 @@ def parse_header(text: str) -> Header:
         raise _syntax_error(error) from error
     except (ValueError, RecursionError) as error:
         raise FrontMatterError(
-            "SHP102", 1, f"the front matter is not valid YAML: {error}", "quote the value"
+            rules.NotYaml, 1, f"the front matter is not valid YAML: {error}", "quote the value"
         ) from error
     if not isinstance(root, yaml.MappingNode):
         raise FrontMatterError(
-            "SHP102", 1, "the front matter is not a mapping", "write `key: value` lines"
+            rules.NotYaml, 1, "the front matter is not a mapping", "write `key: value` lines"
         )
     lines = dict(_lines_of(root))
     _refuse_duplicates(root)
@@ -85,7 +87,7 @@ def _refuse_unsafe(text: str) -> None:
         depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
         if depth > _DEEPEST:
             raise FrontMatterError(
-                "SHP103",
+                rules.UnsafeYaml,
                 token.start_mark.line + 1,
                 "the front matter is nested too deeply",
                 "close the brackets, or quote a value that begins with a bracket",
@@ -93,7 +95,7 @@ def _refuse_unsafe(text: str) -> None:
         for kind, message in _UNSAFE:
             if isinstance(token, kind):
                 raise FrontMatterError(
-                    "SHP103",
+                    rules.UnsafeYaml,
                     token.start_mark.line + 1,
                     message,
                     "write the value out, or quote it if it is meant as text",
@@ -106,7 +108,7 @@ def _refuse_duplicates(node: yaml.Node) -> None:
         for key, value in node.value:
             if key.value in seen:
                 raise FrontMatterError(
-                    "SHP104",
+                    rules.KeyGivenTwice,
                     key.start_mark.line + 1,
                     f"duplicate key `{key.value}`",
                     "remove one of the two",
@@ -134,7 +136,7 @@ def _lines_of(node: yaml.Node, path: Path = ()) -> Iterator[tuple[Path, int]]:
 def _syntax_error(error: yaml.YAMLError) -> FrontMatterError:
     mark = getattr(error, "problem_mark", None)
     return FrontMatterError(
-        "SHP102",
+        rules.NotYaml,
         mark.line + 1 if mark else 1,
         f"the front matter is not valid YAML: {getattr(error, 'problem', None) or error}",
         "quote values that contain `: ` or `#`, or start with a special character",
@@ -164,7 +166,7 @@ def _field_error(message: str, lines: Mapping[Path, int]) -> FrontMatterError:
         best = best[:-1]
     advice = next((text for start, text in _HELP.items() if start in what), "correct the value")
     field = f"`{where.lstrip('.')}`: " if where else ""
-    return FrontMatterError("SHP105", lines.get(best, 1), f"{field}{what}", advice)
+    return FrontMatterError(rules.WrongField, lines.get(best, 1), f"{field}{what}", advice)
 
 
 def dump_header(header: Header) -> str:

@@ -18,7 +18,9 @@ from index.errors import PatternError
 from index.signatures import check
 from kb.errors import IncidentError
 from kb.incident import Body, Distinction, Header, Incident, Step
+from kb.markdown import rules
 from kb.markdown.frontmatter import FrontMatterError, parse_header
+from kb.markdown.rules import ShapeRule
 from kb.problem import Problem
 
 MAX_BYTES = 200_000
@@ -63,12 +65,13 @@ def read_source(path: Path, shown: str) -> bytes:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         reason = f"the file cannot be read: {error.strerror or error}"
-        raise _failure(shown, 1, "SHP115", reason, "make it readable, or remove it") from error
+        advice = "make it readable, or remove it"
+        raise _failure(shown, 1, rules.FileUnreadable, reason, advice) from error
     if len(data) > MAX_BYTES:
         raise _failure(
             shown,
             1,
-            "SHP113",
+            rules.FileTooLarge,
             f"the file is larger than {MAX_BYTES:,} bytes",
             "keep only the lines of evidence that matter",
         )
@@ -86,13 +89,15 @@ def parse_source(data: bytes, shown: str, expected_id: str) -> Incident:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _failure(
-            shown, line, "SHP114", "the file is not valid UTF-8", "save it as UTF-8"
+            shown, line, rules.NotUtf8, "the file is not valid UTF-8", "save it as UTF-8"
         ) from error
     return parse(text, shown, expected_id)
 
 
-def _failure(path: str, line: int, code: str, message: str, advice: str) -> IncidentError:
-    return IncidentError([Problem(path, line, code, message, advice)])
+def _failure(
+    path: str, line: int, rule: type[ShapeRule], message: str, advice: str
+) -> IncidentError:
+    return IncidentError([Problem(path, line, rule.code, message, advice)])
 
 
 def parse(text: str, path: str = "<text>", expected_id: str | None = None) -> Incident:
@@ -110,7 +115,7 @@ def parse(text: str, path: str = "<text>", expected_id: str | None = None) -> In
     if header and expected_id is not None and header.id != expected_id:
         reader.report(
             reader.line_of("id:"),
-            "SHP112",
+            rules.IdIsNotFileName,
             f"the id `{header.id}` differs from the file name `{expected_id}`",
             f"rename the file to {header.id}.md, or write `id: {expected_id}`",
         )
@@ -128,9 +133,9 @@ class _Reader:
         self.lines = text.split("\n")
         self.root = SyntaxTreeNode(_MARKDOWN.parse(text))
 
-    def report(self, line: int, code: str, message: str, advice: str) -> None:
+    def report(self, line: int, rule: type[ShapeRule], message: str, advice: str) -> None:
         source = self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
-        self.problems.append(Problem(self.path, line, code, message, advice, source[:100]))
+        self.problems.append(Problem(self.path, line, rule.code, message, advice, source[:100]))
 
     def line_of(self, start: str, text: str = "") -> int:
         """Number of the first line with the text from the line on that starts so."""
@@ -144,7 +149,7 @@ class _Reader:
             if match := _CONTROL.search(line):
                 self.report(
                     number,
-                    "SHP116",
+                    rules.ControlCharacter,
                     f"the text contains the control character U+{ord(match[0]):04X}",
                     "remove it; keep only the readable part of terminal output",
                 )
@@ -154,7 +159,7 @@ class _Reader:
         if first is None or first.type != "front_matter":
             self.report(
                 1,
-                "SHP101",
+                rules.NoFrontMatter,
                 "the record does not start with front matter",
                 "start the file with a `---` line, the keys, and another `---` line",
             )
@@ -162,7 +167,7 @@ class _Reader:
         try:
             return parse_header(first.content)
         except FrontMatterError as error:
-            self.report(error.line + 1, error.code, str(error), error.advice)
+            self.report(error.line + 1, error.rule, str(error), error.advice)
             return None
 
     def check_patterns(self, header: Header) -> None:
@@ -174,7 +179,7 @@ class _Reader:
             except PatternError as error:
                 self.report(
                     self.line_of("signatures:", as_written(signature.pattern, self.lines)),
-                    "SIG201",
+                    rules.PatternDoesNotCompile,
                     str(error),
                     "remove `regex: true` to match literal text, or correct the expression",
                 )
@@ -200,7 +205,7 @@ class _Reader:
         try:
             return msgspec.convert(values, Body)
         except msgspec.ValidationError as error:
-            self.report(1, "SHP105", str(error), "see docs/record-format.md")
+            self.report(1, rules.WrongField, str(error), "see docs/record-format.md")
             return None
 
     def _sections(self) -> dict[str, Sequence[SyntaxTreeNode]]:
@@ -215,7 +220,7 @@ class _Reader:
             elif current is None:
                 self.report(
                     _first(node),
-                    "SHP106",
+                    rules.WrongHeading,
                     "there is text before the first heading",
                     "move it under `## Symptom`",
                 )
@@ -231,7 +236,7 @@ class _Reader:
         if node.tag != "h2" or title not in HEADINGS:
             self.report(
                 _first(node),
-                "SHP106",
+                rules.WrongHeading,
                 f"unknown heading `{title}`",
                 f"valid headings (each with `##`): {', '.join(HEADINGS)}",
             )
@@ -239,14 +244,14 @@ class _Reader:
         if title in found:
             self.report(
                 _first(node),
-                "SHP106",
+                rules.WrongHeading,
                 f"duplicate heading `{title}`",
                 "merge the two sections",
             )
         elif [*HEADINGS].index(title) < max(([*HEADINGS].index(t) for t in found), default=0):
             self.report(
                 _first(node),
-                "SHP106",
+                rules.WrongHeading,
                 f"the heading `{title}` is out of order",
                 f"the order is {', '.join(HEADINGS)}",
             )
@@ -257,14 +262,14 @@ class _Reader:
             if title in found and len(found[title]) == 1:
                 self.report(
                     _first(found[title][0]),
-                    "SHP107",
+                    rules.EmptySection,
                     f"the section `{title}` is empty",
                     "fill it, or remove the heading if it is optional",
                 )
             elif required and title not in found:
                 self.report(
                     len(self.lines),
-                    "SHP106",
+                    rules.WrongHeading,
                     f"the heading `{title}` is missing",
                     f"add `## {title}`",
                 )
@@ -280,7 +285,7 @@ class _Reader:
         if len(blocks) != 2 or blocks[1].type != "ordered_list":
             self.report(
                 _first(blocks[0]),
-                "SHP108",
+                rules.FixIsNoList,
                 "the section `Fix` is not a single numbered list",
                 "number the steps `1.`, `2.`, ... and indent everything else below its step",
             )
@@ -292,7 +297,7 @@ class _Reader:
         if not parts or parts[0].type != "paragraph":
             self.report(
                 _first(item),
-                "SHP109",
+                rules.WrongStep,
                 "a step of the fix does not start with a sentence",
                 "write an imperative sentence after the number",
             )
@@ -302,7 +307,7 @@ class _Reader:
         if any(part.type == "fence" for part in rest):
             self.report(
                 _first(item),
-                "SHP109",
+                rules.WrongStep,
                 "a step of the fix has more than one command",
                 "split it into one step per command",
             )
@@ -318,7 +323,7 @@ class _Reader:
         if len(blocks) != 2 or blocks[1].type != "bullet_list":
             self.report(
                 _first(blocks[0]),
-                "SHP110",
+                rules.WrongDistinction,
                 "the section `Distinguish` is not a single list",
                 "write each item as: - `other-id`: question?",
             )
@@ -330,7 +335,7 @@ class _Reader:
             if match is None:
                 self.report(
                     _first(item),
-                    "SHP110",
+                    rules.WrongDistinction,
                     "this item names no other incident",
                     "write it as: - `other-id`: question?",
                 )
@@ -343,7 +348,7 @@ class _Reader:
             if node.type != "fence":
                 self.report(
                     _first(node),
-                    "SHP111",
+                    rules.EvidenceIsNoBlock,
                     "the section `Evidence` contains text outside of fenced blocks",
                     "put the log lines between ```text and ```",
                 )

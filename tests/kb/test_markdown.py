@@ -9,7 +9,8 @@ import pytest
 from kb.corpus.directories import IncidentDirectories
 from kb.errors import IncidentError
 from kb.incident import Kind, Strength, Topology
-from kb.markdown import parse, render
+from kb.markdown import MAX_BYTES, parse, read, render
+from kb.markdown.rules import SHAPE_RULES
 
 SHIPPED = IncidentDirectories().files()
 
@@ -75,6 +76,33 @@ switch s1 is off
 """
 
 
+MISTAKES = (
+    ("---\nid", "id", "SHP101", 1),
+    ("title: 'A", "title: {A", "SHP102", 4),
+    ("hardware: any", "hardware: &a any", "SHP103", 9),
+    ("hardware: any", "hardware: *a", "SHP103", 9),
+    ("hardware: any", "hardware: !!python/name:os.system x", "SHP103", 9),
+    ("hardware: any", f"hardware: {'[' * 5000}{']' * 5000}", "SHP103", 9),
+    ("kind: incident", "kind: incident\nkind: incident", "SHP104", 5),
+    ("kind: incident", "kind: accident", "SHP105", 4),
+    ("strength: strong", "strength: huge", "SHP105", 13),
+    ("regex: true", "regexp: true", "SHP105", 14),
+    ("https://example.org/thread", "javascript:alert(1)", "SHP105", 16),
+    ("id: made-up-hang", "id: ../../etc/passwd", "SHP105", 2),
+    ("switch (\\w+) is off\n  str", "(abc\n  str", "SIG201", 12),
+    ("## Cause", "## Because", "SHP106", 30),
+    ("## Verify", "## Cause", "SHP106", 46),
+    ("\nThe switch is off.\n", "", "SHP107", 30),
+    ("1. Turn the switch on.", "Turn the switch on.", "SHP108", 34),
+    ("Turn the switch on.\n\n   ", "", "SHP109", 36),
+    ("It clicks.", "```sh\n   switch\n   ```", "SHP109", 36),
+    ("- `other-hang`: Is", "- Is", "SHP110", 52),
+    ("```text\nswitch s1 is off\n```", "switch s1 is off", "SHP111", 56),
+    ("Nothing moves.", "Nothing \x1b[31mmoves.", "SHP116", 24),
+)
+"""What is replaced in the record, by what, and the rule and line that are reported."""
+
+
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.path.stem)
 def test_shipped_record_is_written_back_as_it_was_read(file) -> None:
     text = file.path.read_text(encoding="utf-8")
@@ -100,30 +128,7 @@ def test_evidence_that_holds_a_fence_survives() -> None:
     assert parse(render(incident)) == incident
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "code", "line"),
-    [
-        ("---\nid", "id", "SHP101", 1),
-        ("title: 'A", "title: {A", "SHP102", 4),
-        ("hardware: any", "hardware: &a any", "SHP103", 9),
-        ("hardware: any", "hardware: *a", "SHP103", 9),
-        ("hardware: any", "hardware: !!python/name:os.system x", "SHP103", 9),
-        ("hardware: any", f"hardware: {'[' * 5000}{']' * 5000}", "SHP103", 9),
-        ("kind: incident", "kind: incident\nkind: incident", "SHP104", 5),
-        ("kind: incident", "kind: accident", "SHP105", 4),
-        ("strength: strong", "strength: huge", "SHP105", 13),
-        ("regex: true", "regexp: true", "SHP105", 14),
-        ("https://example.org/thread", "javascript:alert(1)", "SHP105", 16),
-        ("id: made-up-hang", "id: ../../etc/passwd", "SHP105", 2),
-        ("switch (\\w+) is off\n  str", "(abc\n  str", "SIG201", 12),
-        ("## Cause", "## Because", "SHP106", 30),
-        ("## Verify", "## Cause", "SHP106", 46),
-        ("\nThe switch is off.\n", "", "SHP107", 30),
-        ("1. Turn the switch on.", "Turn the switch on.", "SHP108", 34),
-        ("- `other-hang`: Is", "- Is", "SHP110", 52),
-        ("```text\nswitch s1 is off\n```", "switch s1 is off", "SHP111", 56),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "code", "line"), MISTAKES)
 def test_mistake_is_reported_with_its_line_and_rule(
     old: str, new: str, code: str, line: int
 ) -> None:
@@ -135,9 +140,29 @@ def test_mistake_is_reported_with_its_line_and_rule(
     assert all(problem.help for problem in caught.value.problems)
 
 
-def test_id_must_be_the_file_name() -> None:
-    with pytest.raises(IncidentError, match="SHP112"):
-        parse(RECORD, "x.md", expected_id="another-name")
+UNUSABLE_FILES = {
+    "SHP112": RECORD.replace("made-up-hang", "another-name").encode(),
+    "SHP113": b"x" * (MAX_BYTES + 1),
+    "SHP114": RECORD.encode("utf-16"),
+    "SHP115": None,
+}
+"""The rule that is reported, and the content of `made-up-hang.md`; there may be no such file."""
+
+
+@pytest.mark.parametrize(("code", "content"), UNUSABLE_FILES.items())
+def test_unusable_file_is_reported_with_its_rule(
+    tmp_path: Path, code: str, content: bytes | None
+) -> None:
+    path = tmp_path / "made-up-hang.md"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(IncidentError, match=code):
+        read(path)
+
+
+def test_every_rule_of_the_shape_is_reported_for_some_file() -> None:
+    reported = {code for _old, _new, code, _line in MISTAKES} | UNUSABLE_FILES.keys()
+    assert reported == {rule.code for rule in SHAPE_RULES}
 
 
 def test_all_problems_of_a_file_are_reported_at_once() -> None:

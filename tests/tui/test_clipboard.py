@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from tui.clipboard import MOST_BASE64, copy, escape_sequence
+from tui.clipboard import MAX_BASE64_BYTES, copy, escape_sequence
 
 COMMAND = "NCCL_DEBUG=INFO srun --ntasks=8 python train.py \\\n  --resume 'ä 火'"
 APP = """
@@ -128,7 +128,7 @@ async def test_the_app_itself_can_paste_it(home: Path) -> None:
 
 
 async def test_what_is_too_long_for_a_terminal_is_in_the_file(home: Path) -> None:
-    text = "x" * MOST_BASE64
+    text = "x" * MAX_BASE64_BYTES
     said = await copied(text)
     assert said == "Too long for the terminal's clipboard; saved to ~/cache/last-copy.txt"
     assert (home / "cache" / "last-copy.txt").read_text() == text

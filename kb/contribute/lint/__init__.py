@@ -32,7 +32,7 @@ ALL_RULES: tuple[Rule, ...] = (
     *DUPLICATE_RULES,
     *PRIVATE_RULES,
 )
-"""Every rule beside those of the record's shape, which `kb.markdown` checks while reading."""
+"""Every rule except those of the record's shape, which `kb.markdown` checks while it reads."""
 
 
 def lint(paths: Sequence[Path], library: IncidentDirectories) -> tuple[int, list[Problem]]:

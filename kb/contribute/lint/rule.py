@@ -7,15 +7,13 @@ from typing import ClassVar
 
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.context import LintContext
-from kb.problem import Problem, Severity
+from kb.problem import DocumentedRule, Problem
 
 
-class Rule:
-    """One thing that can be wrong. The docstring is the rule's documentation page."""
+class Rule(DocumentedRule):
+    """A rule that looks at files of the right shape."""
 
-    code: ClassVar[str]
     help: ClassVar[str] = ""
-    severity: ClassVar[Severity] = Severity.ERROR
 
     def check(self, file: CheckedFile) -> Iterable[Problem]:  # noqa: ARG002
         """Look at one file."""

@@ -1,14 +1,18 @@
-"""The rules that `kb.markdown` checks while it reads a file; here they are only documented.
+"""The rules of a record's shape, which the reader reports: a problem names its rule, never a code.
 
-A file that breaks one of them is no record, so no other rule looks at it.
+A file that breaks one of them is no record, so no other rule of `kb lint` looks at it.
 """
 
 from __future__ import annotations
 
-from kb.contribute.lint.rule import Rule
+from kb.problem import DocumentedRule
 
 
-class NoFrontMatter(Rule):
+class ShapeRule(DocumentedRule):
+    """One thing that keeps a file from being a record."""
+
+
+class NoFrontMatter(ShapeRule):
     """A record starts with front matter.
 
     The first line is `---`, then come the keys, then another `---`. Without it kb knows nothing
@@ -33,7 +37,7 @@ class NoFrontMatter(Rule):
     code = "SHP101"
 
 
-class NotYaml(Rule):
+class NotYaml(ShapeRule):
     """The front matter is YAML: `key: value` lines.
 
     Quote a value that contains YAML syntax: `: ` or ` #` inside the value, or a first character
@@ -55,7 +59,7 @@ class NotYaml(Rule):
     code = "SHP102"
 
 
-class UnsafeYaml(Rule):
+class UnsafeYaml(ShapeRule):
     """The front matter has no YAML anchors, aliases or tags, and no deep nesting.
 
     Records can come from untrusted authors. A few nested aliases can expand to gigabytes, a tag can
@@ -78,7 +82,7 @@ class UnsafeYaml(Rule):
     code = "SHP103"
 
 
-class KeyGivenTwice(Rule):
+class KeyGivenTwice(ShapeRule):
     """A key appears only once.
 
     YAML would silently use the last value, while a reader would see the first one.
@@ -100,7 +104,7 @@ class KeyGivenTwice(Rule):
     code = "SHP104"
 
 
-class WrongField(Rule):
+class WrongField(ShapeRule):
     """All keys belong to the [format](../record-format.md) and have valid values.
 
     The message names the key and the problem: an unknown or missing key, a value that is not
@@ -125,7 +129,7 @@ class WrongField(Rule):
     code = "SHP105"
 
 
-class WrongHeading(Rule):
+class WrongHeading(ShapeRule):
     """All headings belong to the record format, and appear once and in order.
 
     The order is `## Symptom`, `## Environment`, `## Cause`, `## Fix`, `## Verify`, then optionally
@@ -148,7 +152,7 @@ class WrongHeading(Rule):
     code = "SHP106"
 
 
-class EmptySection(Rule):
+class EmptySection(ShapeRule):
     """No section is empty.
 
     Wrong:
@@ -165,7 +169,7 @@ class EmptySection(Rule):
     code = "SHP107"
 
 
-class FixIsNoList(Rule):
+class FixIsNoList(ShapeRule):
     """`## Fix` is one numbered list.
 
     The TUI shows, ticks off and copies the steps one by one. It cannot do so with text in front of
@@ -195,7 +199,7 @@ class FixIsNoList(Rule):
     code = "SHP108"
 
 
-class WrongStep(Rule):
+class WrongStep(ShapeRule):
     """A step is a sentence, then at most one command, then at most one paragraph that says why.
 
     Split a step with two commands into two steps; otherwise one of them will be forgotten.
@@ -218,7 +222,7 @@ class WrongStep(Rule):
     code = "SHP109"
 
 
-class WrongDistinction(Rule):
+class WrongDistinction(ShapeRule):
     """`## Distinguish` is a list of ids, each with a question.
 
     kb asks the user this question; *yes* supports this record, *no* the other one.
@@ -239,7 +243,7 @@ class WrongDistinction(Rule):
     code = "SHP110"
 
 
-class EvidenceIsNoBlock(Rule):
+class EvidenceIsNoBlock(ShapeRule):
     """`## Evidence` holds fenced blocks only.
 
     Each block is searched like a log, so it must contain only program output. Text outside of the
@@ -263,7 +267,7 @@ class EvidenceIsNoBlock(Rule):
     code = "SHP111"
 
 
-class IdIsNotFileName(Rule):
+class IdIsNotFileName(ShapeRule):
     """The `id` is the file name without `.md`.
 
     Links, overrides and `kb show` use the id; people look for the file by its name.
@@ -276,7 +280,7 @@ class IdIsNotFileName(Rule):
     code = "SHP112"
 
 
-class FileTooLarge(Rule):
+class FileTooLarge(ShapeRule):
     """A file has at most 200,000 bytes.
 
     A record is a page or two. A larger file usually contains a whole log.
@@ -289,7 +293,7 @@ class FileTooLarge(Rule):
     code = "SHP113"
 
 
-class NotUtf8(Rule):
+class NotUtf8(ShapeRule):
     """A file is UTF-8.
 
     Wrong: a file saved as UTF-16, GBK or Latin-1.
@@ -300,7 +304,7 @@ class NotUtf8(Rule):
     code = "SHP114"
 
 
-class FileUnreadable(Rule):
+class FileUnreadable(ShapeRule):
     """Every file is readable.
 
     An unreadable file is missing from every answer.
@@ -313,7 +317,7 @@ class FileUnreadable(Rule):
     code = "SHP115"
 
 
-class ControlCharacter(Rule):
+class ControlCharacter(ShapeRule):
     """The text has no control characters.
 
     Records are shown in terminals. There an escape sequence moves the cursor or changes colours,
@@ -331,7 +335,7 @@ class ControlCharacter(Rule):
     code = "SHP116"
 
 
-class PatternDoesNotCompile(Rule):
+class PatternDoesNotCompile(ShapeRule):
     """A signature compiles, and does not match empty text.
 
     Patterns come from many people and run over every log, so they run on an engine with linear
@@ -355,22 +359,5 @@ class PatternDoesNotCompile(Rule):
     code = "SIG201"
 
 
-SHAPE_RULES: tuple[Rule, ...] = (
-    NoFrontMatter(),
-    NotYaml(),
-    UnsafeYaml(),
-    KeyGivenTwice(),
-    WrongField(),
-    WrongHeading(),
-    EmptySection(),
-    FixIsNoList(),
-    WrongStep(),
-    WrongDistinction(),
-    EvidenceIsNoBlock(),
-    IdIsNotFileName(),
-    FileTooLarge(),
-    NotUtf8(),
-    FileUnreadable(),
-    ControlCharacter(),
-    PatternDoesNotCompile(),
-)
+SHAPE_RULES: tuple[type[ShapeRule], ...] = tuple(ShapeRule.__subclasses__())
+"""Every rule above, in the order in which they are written."""

@@ -1,0 +1,105 @@
+"""The app as its screens use it: settings, the service, the history, sentences for the user."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from textual import work
+from textual.app import App
+from textual.message import Message
+
+from kb.service.service import Service
+
+if TYPE_CHECKING:
+    from kb.diagnosis import Diagnosis
+    from kb.service.history import History
+    from kb.service.input import UserInput
+    from kb.settings import Settings
+
+
+class ServiceApp(App[int]):
+    """An app over the service. It knows no screen."""
+
+    class Building(Message):
+        """The index is being built."""
+
+        def __init__(self, done: int, total: int) -> None:
+            super().__init__()
+            self.done, self.total = done, total
+
+        def can_replace(self, message: Message) -> bool:
+            """Only how far it is now matters."""
+            return isinstance(message, ServiceApp.Building)
+
+    class Noticed(Message):
+        """There is something that the user should know."""
+
+        def __init__(self, sentence: str) -> None:
+            super().__init__()
+            self.sentence = sentence
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.service = Service(settings, self._report, self._notice)
+        self.record_count = 0
+        """Number of records that the service searches; 0 until it is open."""
+
+    def readiness(self, elapsed_ms: float | None = None) -> str:
+        """How much is known, and how long an answer took."""
+        took = "" if elapsed_ms is None else f"{_duration(elapsed_ms)}, "
+        known = f"{self.record_count} records, offline" if self.record_count else "no index"
+        return f"{took}{known}"
+
+    def tell(
+        self,
+        sentence: str,
+        severity: Literal["information", "warning", "error"] = "information",
+        title: str = "",
+    ) -> None:
+        """Show a sentence for a while. Names of files in it are hostile input."""
+        from kb.log.clean import strip_controls
+
+        self.notify(strip_controls(sentence), title=title, severity=severity, markup=False)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy what is selected, and say how."""
+        self._copy(text)
+
+    @work(group="copy")
+    async def _copy(self, text: str) -> None:
+        from tui.clipboard import copy
+
+        self.tell(await copy(text, self))
+
+    def on_service_app_noticed(self, event: Noticed) -> None:
+        """Say what the user should know."""
+        self.tell(event.sentence, "warning")
+
+    # Called in other threads, which must not wait for this one: it may be gone.
+
+    def _report(self, done: int, total: int) -> None:
+        if total:
+            self.post_message(self.Building(done, total))
+
+    def _notice(self, sentence: str) -> None:
+        self.post_message(self.Noticed(sentence))
+
+    @work(thread=True, group="history")
+    def remember(self, user_input: UserInput, diagnosis: Diagnosis) -> None:
+        """Keep a search in the history. In a thread: its directory may be a slow one."""
+        from kb.service.history import Search
+
+        self.history.add(Search.of(diagnosis, user_input.kept_text(), user_input.kept_paths()))
+
+    @cached_property
+    def history(self) -> History:
+        """The last searches."""
+        from kb.service.history import History
+
+        return History(self.settings, self._notice)
+
+
+def _duration(ms: float) -> str:
+    return f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
