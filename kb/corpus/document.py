@@ -16,7 +16,7 @@ from kb.incident import Incident, Signature
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
-_FORM = 3
+_FORM = 4
 """Increase this number when this module produces different documents from the same file."""
 
 _PASSAGE_CHARACTERS = 600
