@@ -13,22 +13,21 @@ import msgspec
 
 from kb.job.hostlists import missing_hosts
 from kb.log.prefixes import split_prefix
+from kb.rules import host_pattern
 
-_NAME = r"[A-Za-z][\w-]*(?:\.[\w-]+)*"
+_NAME = host_pattern("host_name")
 _HOSTS = re.compile(
     rf"\b(?:host(?:name)?|node(?:name)?|peer|ssh|master_addr|from|to):?[ =:]+['\"]?({_NAME})"
     r"(?![\w/.(=])"
-    rf"|(?<![\w./-])([A-Za-z][\w-]*)(?=:\d{{2,5}}(?:\D|$))"
+    rf"|(?<![\w./-])({host_pattern('short_host')})(?=:\d{{2,5}}(?:\D|$))"
     rf"|(?<![\w.@/-])({_NAME}\.(?:com|org|edu|gov|cn|local|internal|lan|corp))(?![\w-]|\.\w)",
     re.IGNORECASE,
 )
 """Where a host is named: behind a word, in front of a port, or with its domain."""
 
 _NUMBERED = re.compile(r"[A-Za-z].*\d")
-_NO_HOST = re.compile(
-    r"(?:gpu|rank|cuda|worker|step|epoch|iter|layer|frame|mlx\d_|ib|eth|bond|stage|shard|node-)\d+",
-    re.IGNORECASE,
-)
+_NO_HOST = re.compile(rf"{host_pattern('numbered_part')}|node-\d+", re.IGNORECASE)
+"""... and the names that replace others, which stay when a text is made neutral twice."""
 _PUBLIC = re.compile(
     r"(?:.*\.)?(?:github|nvidia|huggingface|python|pytorch|docker|example|kernel|amd)\.(?:com|org|co)"
 )

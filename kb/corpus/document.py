@@ -17,7 +17,7 @@ from kb.incident import Incident, Signature
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
-_FORMAT_VERSION = 3
+_FORMAT_VERSION = 4
 """Increase this number when this module produces different documents from the same file."""
 
 _MAX_PASSAGE_CHARACTERS = 600

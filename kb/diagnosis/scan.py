@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from index.signatures import Scanner
+from kb.evidence.collector import Collector
 from kb.evidence.marked import MarkedBlock
-from kb.evidence.select import Collector
 from kb.job.lines import Line, LineKeeper, line_budget
 from kb.job.recorder import Dump, read_dump
 from kb.log import Log

@@ -69,7 +69,8 @@ _ENVIRONMENT = re.compile(
     r"\s?[=:]\s?([^\s'\",;]+)"
 )
 _SIGNAL_NUMBERS = {6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
-_MOST = 16
+_MAX_VALUES = 16
+"""Values kept of one fact: more are a list of all ranks, not a trait of the failure."""
 
 
 def find_facts(lines: Iterable[str]) -> Facts:
@@ -144,4 +145,4 @@ def _signals(text: str, exit_codes: Iterable[int]) -> tuple[str, ...]:
 
 
 def _unique(values: Iterable[Value]) -> tuple[Value, ...]:
-    return tuple(dict.fromkeys(values))[:_MOST]
+    return tuple(dict.fromkeys(values))[:_MAX_VALUES]

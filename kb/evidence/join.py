@@ -8,7 +8,7 @@ import msgspec
 
 from kb.evidence.facts import find_facts
 from kb.evidence.markers import Grade
-from kb.evidence.select import Evidence, EvidenceLine
+from kb.evidence.model import Evidence, EvidenceLine
 
 
 def join(log: Evidence, told: Evidence) -> Evidence:

@@ -15,9 +15,11 @@ from kb.log.prefixes import split_prefix
 
 _FRAME = re.compile(r"^\s+(?:File \"(?P<file>[^\"]+)\", line \d+,? in (?P<function>\S+)|\S)")
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?::|\(|\s*$)|\w+(?: \w+)?: ")
-_BEGINNING = "Traceback ("
-_LONGEST = 400
-_FRAMES_KEPT = 4
+_FIRST_WORDS = "Traceback ("
+_MAX_STACK_LINES = 400
+"""Lines read to the end of a stack, with those of other ranks between them."""
+_MAX_FRAMES_KEPT = 4
+"""Innermost frames that are kept: those further out are of the program, not of its failure."""
 
 
 class Stack(msgspec.Struct, frozen=True):
@@ -38,7 +40,7 @@ def read_stack(data: bytes, start: int) -> Stack:
         spoken = split_prefix(line)
         if spoken.rank != rank:
             continue
-        if spoken.text.startswith(_BEGINNING):
+        if spoken.text.startswith(_FIRST_WORDS):
             break  # a stack without an end: its exception was printed elsewhere, or not at all
         match = _FRAME.match(spoken.text)
         if match is None and spoken.text.strip() and not _EXCEPTION.match(spoken.text):
@@ -52,11 +54,11 @@ def read_stack(data: bytes, start: int) -> Stack:
 
 
 def _innermost(frames: list[str]) -> tuple[str, ...]:
-    return tuple(reversed(frames[-_FRAMES_KEPT:]))
+    return tuple(reversed(frames[-_MAX_FRAMES_KEPT:]))
 
 
 def _lines(data: bytes, start: int) -> Iterator[tuple[int, str]]:
-    for _number in range(_LONGEST):
+    for _number in range(_MAX_STACK_LINES):
         if start >= len(data):
             return
         end = data.find(b"\n", start)

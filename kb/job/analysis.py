@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from kb.evidence.select import SHORT_LINES
+from kb.evidence.collector import SHORT_LINES
 from kb.job.attempt import Attempt, RankLog
 from kb.job.attribution import Prescan, attribute_lines, prescan
 from kb.job.excerpt import excerpt

@@ -18,6 +18,7 @@ from kb.log.layout import Origin, number_siblings, origin_of
 from kb.log.prefixes import split_prefix
 from kb.log.speakers import Way, learn_way
 from kb.log.timestamps import Calendar, read_stamp
+from kb.rules import host_pattern
 
 _SAMPLE_LINES, _SMALL_SAMPLE_LINES = 200, 30
 """Lines by which it is learned where a file names its ranks: enough to see ranks alternate. A file
@@ -29,14 +30,16 @@ _NATIVE = re.compile(r"\.cpp:\d+\]")
 _MIN_MARKED_LINES = 3
 """Where at least this many everyday lines are marked as uncaught ones are, the launcher marks them
 all."""
+_LEVEL = host_pattern("level")
 _SPEAKING_PID = re.compile(
-    r"\[(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+)\] |.{0,60}?\bpid[=:](?P<pid2>\d+)\b"
+    rf"\[(?P<host>{host_pattern('host_name')}):(?P<pid>\d+)\] |.{{0,60}}?\bpid[=:](?P<pid2>\d+)\b"
 )
 _SYSLOG = re.compile(
-    r"(?:\w{3} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ][\d:.,+-]+Z?) (?P<host>[A-Za-z][\w-]*\w)"
-    r" [\w./-]+(?:\[\d+\])?: "
+    r"(?:\w{3} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ][\d:.,+-]+Z?)"
+    rf" (?!{_LEVEL} )(?P<host>{host_pattern('short_host')}) [\w./-]+(?:\[\d+\])?: "
 )
-_NO_HOST = re.compile(r"^[^A-Za-z]|\.\d+$|^(?:INFO|DEBUG|WARN\w*|ERROR|CRITICAL|NOTICE)$", re.I)
+"""Looser than the prefix of syslog, which is taken off a line: here the time needs no zone."""
+_NO_HOST = re.compile(rf"[^A-Za-z].*|{_LEVEL}|{host_pattern('program_and_rank')}", re.IGNORECASE)
 _LAUNCHER_SPEAKS = re.compile(
     r"exitcode|mpirun|mpiexec|srun: |BAD TERMINATION|\*\*\* (?:STEP|JOB)\b|\bpid[=:]"
 )
@@ -225,7 +228,7 @@ def _syslog_host(line: str) -> str | None:
 
 def _host_name(host: str | None) -> str | None:
     """A host's name; not an address, a time or a rank's name that stood in its place."""
-    if host is None or _NO_HOST.search(host):
+    if host is None or _NO_HOST.fullmatch(host):
         return None
     return host.removeprefix("slurmstepd-")
 

@@ -12,6 +12,7 @@ from kb.evidence.markers import Grade
 from kb.job.lines import ATTACHED, Line
 from kb.log.layout import Origin
 from kb.log.timestamps import Stamp
+from kb.rules import host_pattern
 
 _RANK_AND_PID = re.compile(
     r"\b(?:rank|worker|task|process)[ :=#]+(?P<rank>\d+)\b.{0,60}?\bpid[ :=]+(?P<pid>\d+)"
@@ -20,17 +21,13 @@ _RANK_AND_PID = re.compile(
     re.IGNORECASE,
 )
 _PID = re.compile(r"\bpid[ :=]+(\d+)", re.IGNORECASE)
+_NAME = host_pattern("short_host")
 _HOST = re.compile(
-    r"\b(?:host(?:name)?|node(?:name)?)['\"]?[ :=]+['\"]?(?P<host>[A-Za-z][\w-]*\w)\b(?![.:]\w*\()"
-    r"|\bpid \d+ (?:on|at) (?:node |host )?(?P<host2>[A-Za-z][\w-]*\w)\b"
+    rf"\b(?:host(?:name)?|node(?:name)?)['\"]?[ :=]+['\"]?(?P<host>{_NAME})\b(?![.:]\w*\()"
+    rf"|\bpid \d+ (?:on|at) (?:node |host )?(?P<host2>{_NAME})\b"
 )
-_NO_HOSTS = re.compile(
-    r"(?:name|and|is|are|of|was|not|memory|the|key|unreachable|list|side)$|rank", re.IGNORECASE
-)
-_HOST_LIKE = re.compile(
-    r"(?<![\w-])(?:node|host|gpu|nid|cn|dgx|hgx|compute|worker-node|ip)-?[a-z]{0,2}\d+(?:-\d+)*"
-    r"(?![\w:=-])"
-)
+_NO_HOST = re.compile(host_pattern("word_of_a_sentence"), re.IGNORECASE)
+_USUAL_HOST = re.compile(rf"(?<![\w-]){host_pattern('usual_host')}(?![\w:=-])")
 _MIN_NAMED_LINES, _MAX_NAMED_LINES = 5, 40
 """A name in the beginning of at least 5 of the first 40 lines of a rank is that of its host: fewer
 may speak of another host."""
@@ -96,12 +93,12 @@ def _hosts(raw_lines: Iterable[RawLine]) -> dict[int, str]:
         if one.rank is None:
             continue
         if seen[one.rank] < _MAX_NAMED_LINES:
-            begun[one.rank].update(set(_HOST_LIKE.findall(one.line.text[:_BEGINNING_CHARACTERS])))
+            begun[one.rank].update(set(_USUAL_HOST.findall(one.line.text[:_BEGINNING_CHARACTERS])))
         seen[one.rank] += 1
         match = None if one.rank in found else _HOST.search(one.line.text)
         if match and one.line.grade in (Grade.CONTEXT, Grade.HINT):
             host = match["host"] or match["host2"]
-            if not _NO_HOSTS.match(host):
+            if not _NO_HOST.fullmatch(host):
                 found[one.rank] = host
     for rank, names in begun.items():
         usual = names.most_common(1)

@@ -1,4 +1,4 @@
-"""ScannedLog logs: any bytes become blocks of clean lines, in bounded memory."""
+"""Reads logs: any bytes become blocks of clean lines, in bounded memory."""
 
 from kb.log.reader import Block, Log, Source
 

@@ -1,6 +1,6 @@
 """Bytes of a terminal session to bytes of text. Line numbers are kept: no line is joined or split.
 
-Logs are hostile input: what is left after `printable` cannot move a cursor, set a title or ring.
+Logs are hostile input: what `strip_controls` leaves cannot move a cursor, set a title or ring.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def strip_controls(text: str) -> str:
 
 
 def escape_controls(encoded: str) -> str:
-    """The same JSON with escapes for what `printable` drops: other tools get every character, and
-    a terminal obeys none."""
+    """The same JSON with escapes for what `strip_controls` drops: other tools get every character,
+    and a terminal obeys none."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
 
 

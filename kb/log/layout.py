@@ -10,16 +10,14 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from kb.rules import read_rows
+from kb.rules import host_pattern, read_rows
 from kb.rules.rows import Layout, Origin
 
 __all__ = ["Origin", "is_system_log", "number_siblings", "origin_of"]
 
 _NUMBER, _LETTER = re.compile(r"\d+"), re.compile(r"(?<![A-Za-z])[a-z](?![A-Za-z])")
 _COMPRESSED = re.compile(r"\.(?:gz|zst)$", re.IGNORECASE)
-_NO_HOST = re.compile(
-    r"(?:attempt|rank|task|proc|worker|job|run|epoch|step|log|gpu)[-_.]?\d?", re.IGNORECASE
-)
+_NO_HOST = re.compile(host_pattern("part_of_a_file_name"), re.IGNORECASE)
 _SYSTEM = re.compile(
     r"(?:dmesg|kern(?:el)?|journal(?:ctl)?|syslog|ip[-_. ]?(?:link[-_. ]?)?mon(?:itor)?"
     r"|nvidia[-_]smi|dcgm|sacct|scontrol|squeue|py-?spy|launcher|torchrun|mpirun)[-_.]?",

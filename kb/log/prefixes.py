@@ -13,8 +13,9 @@ import msgspec
 from kb.rules import read_rows
 from kb.rules.rows import Prefix
 
-_MOST_LAYERS = 4
-"""`kubectl logs --prefix` may wrap a launcher's prefix that wraps a time and a level."""
+_MAX_PREFIXES = 4
+"""Prefixes taken off one line: `kubectl logs --prefix` may wrap a launcher's prefix that wraps a
+time and a level."""
 
 _NAMED = re.compile(r"\?P<(rank|host)>")
 
@@ -31,7 +32,7 @@ def split_prefix(line: str) -> Spoken:
     """Take the prefixes off a line."""
     rank: int | None = None
     host: str | None = None
-    for _layer in range(_MOST_LAYERS):
+    for _layer in range(_MAX_PREFIXES):
         match = _any_prefix().match(line)
         if match is None:
             break

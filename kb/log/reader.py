@@ -27,16 +27,17 @@ BLOCK_BYTES = 1 << 20
 SNIFF_BYTES = 4096
 """The beginning of a source, by which its encoding and compression are told."""
 
-_ALWAYS_EXPANDED = 1 << 28
-_MOST_EXPANSION = 200
-"""A compressed source is read up to so many times its size, and up to 256 MB whatever that is:
+_ALWAYS_EXPANDED_BYTES = 1 << 28
+_MAX_EXPANSION = 200
+"""A compressed source is read up to 200 times its size, and up to 256 MB whatever its size is:
 ordinary logs shrink to a tenth or a fiftieth, and a few kilobytes can be made to grow forever."""
 
-_PACKED_AT_ONCE = 512
-"""Of zstd, so many bytes can be 16 MB."""
+_PACKED_BYTES_AT_ONCE = 512
+"""Read of zstd in one step: even these few can expand to 16 MB."""
 
-_BINARY_SHARE = 0.10
-_ODD = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
+_MAX_CONTROL_SHARE = 0.10
+"""Share of control bytes above which a source is called binary."""
+_CONTROL_BYTES = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
 """What text hardly has: all control characters but white space and escapes."""
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -146,9 +147,9 @@ class Source:
             while chunk := read(BLOCK_BYTES):
                 yield chunk
                 total += len(chunk)
-                if total > max(_ALWAYS_EXPANDED, _MOST_EXPANSION * packed.given):
+                if total > max(_ALWAYS_EXPANDED_BYTES, _MAX_EXPANSION * packed.given):
                     self.notice = (
-                        f"{self.name or 'standard input'} expands to more than {_MOST_EXPANSION}"
+                        f"{self.name or 'standard input'} expands to more than {_MAX_EXPANSION}"
                         f" times its size; only the first {total >> 20:,} MB were read"
                     )
                     return
@@ -314,7 +315,7 @@ def _ends_in_returns(head: bytes) -> bool:
 
 
 def _looks_binary(head: bytes) -> bool:
-    return len(head) - len(head.translate(None, _ODD)) > _BINARY_SHARE * len(head)
+    return len(head) - len(head.translate(None, _CONTROL_BYTES)) > _MAX_CONTROL_SHARE * len(head)
 
 
 def _read_some(stream: Readable, size: int) -> bytes:
@@ -359,7 +360,7 @@ class _Zstd:
             zstandard.ZstdError: it is damaged.
         """
         parts, length = [], 0
-        while length < size and (packed := self._rest or self._packed.read(_PACKED_AT_ONCE)):
+        while length < size and (packed := self._rest or self._packed.read(_PACKED_BYTES_AT_ONCE)):
             frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
             parts.append(frame.decompress(packed))
             length += len(parts[-1])

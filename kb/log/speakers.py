@@ -17,24 +17,25 @@ import msgspec
 from kb.rules import read_rows
 from kb.rules.rows import Speaker
 
-_BEGINNING = 110
-"""Characters of a line in which its rank is looked for."""
+_BEGINNING_CHARACTERS = 110
+"""The part of a line in which its rank is looked for: further on, words speak of other ranks."""
 _SPELLED = re.compile(r"\brank['\"]?[=:] ?['\"]?(?P<rank>\d{1,5})\b", re.IGNORECASE)
-_ANYWHERE = 400
-"""Where a logger names its fields, the rank may be the last of them."""
-_MOST_SHARE = 0.6
+_FIELDS_CHARACTERS = 400
+"""The same where a logger names its fields: the rank may be the last of them."""
+_MIN_SPELLING_SHARE = 0.6
+"""Share of a file's lines that must name such a field, so that it is certain."""
 _SEPARATOR = re.compile(r"^ ?[\])>|:.]* ?")
-_SLACK = 6
-"""Names stand at about the same place of each line."""
-_LEAST_SHARE = 0.2
-_LEAST_LINES = 3
+_SLACK_CHARACTERS = 6
+"""A name may end this far behind those of nine lines in ten: steps and times get longer."""
+_MIN_NAMING_SHARE, _MIN_NAMING_LINES = 0.2, 3
+"""Share and number of a file's lines that a way must fit: fewer fit by chance."""
 
 
 class Way(msgspec.Struct, frozen=True):
     """How the lines of one file name their rank."""
 
     pattern: re.Pattern[str]
-    until: int = _BEGINNING
+    until: int = _BEGINNING_CHARACTERS
     several: bool = False
     """The file names more than one rank."""
 
@@ -57,10 +58,10 @@ class Way(msgspec.Struct, frozen=True):
 
 def learn_way(lines: Sequence[str]) -> Way | None:
     """The way that fits a sample of a file's lines in their order, if one does."""
-    best, best_fit = None, (False, max(_LEAST_LINES, int(_LEAST_SHARE * len(lines))) - 1)
-    spelled = Way(_SPELLED, _ANYWHERE)
+    best, best_fit = None, (False, max(_MIN_NAMING_LINES, int(_MIN_NAMING_SHARE * len(lines))) - 1)
+    spelled = Way(_SPELLED, _FIELDS_CHARACTERS)
     ranks = [rank for line in lines if (rank := spelled.rank(line)) is not None]
-    if len(ranks) > max(_MOST_SHARE * len(lines), _LEAST_LINES) and _alternate(ranks):
+    if len(ranks) > max(_MIN_SPELLING_SHARE * len(lines), _MIN_NAMING_LINES) and _alternate(ranks):
         return msgspec.structs.replace(spelled, several=len(set(ranks)) > 1)
     for pattern, alone in _ways():
         way = Way(pattern)
@@ -69,9 +70,14 @@ def learn_way(lines: Sequence[str]) -> Way | None:
         fit = (len(set(ranks)) > 1, len(ranks))
         if not fit[0] and not alone:
             continue
-        if ranks and fit[1] > _LEAST_SHARE * len(lines) and fit > best_fit and _alternate(ranks):
+        if (
+            ranks
+            and fit[1] > _MIN_NAMING_SHARE * len(lines)
+            and fit > best_fit
+            and _alternate(ranks)
+        ):
             ends = sorted(match.end() for match in matches)
-            best = Way(pattern, ends[len(ends) * 9 // 10] + _SLACK, several=fit[0])
+            best = Way(pattern, ends[len(ends) * 9 // 10] + _SLACK_CHARACTERS, several=fit[0])
             best_fit = fit
     return best
 

@@ -21,9 +21,10 @@ _TABLES = ("date", "epoch", "clock", "elapsed")
 """Those that tell more come first."""
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_BEGINNING = 120
-"""Characters of a line in which its time is looked for."""
+_BEGINNING_CHARACTERS = 120
+"""The part of a line in which its time is looked for: further on, words speak of other times."""
 _SOME_YEAR = 2000
+"""Stands for an unknown year, and has a 29th of February."""
 
 
 class Stamp(msgspec.Struct, frozen=True, gc=False):
@@ -42,7 +43,7 @@ class Stamp(msgspec.Struct, frozen=True, gc=False):
 
 def read_stamp(line: str) -> Stamp | None:
     """The time at the beginning of a line."""
-    head = line[:_BEGINNING]
+    head = line[:_BEGINNING_CHARACTERS]
     for pattern in _formats():
         match = pattern.search(head)
         if match:

@@ -57,6 +57,16 @@ def without_names(pattern: str) -> str:
 
 
 @cache
+def host_pattern(name: str) -> str:
+    """The pattern of a row of `hosts.toml`, without groups, to be a part of another one.
+
+    Raises:
+        KeyError: there is no such row.
+    """
+    return without_names(_hosts()[name])
+
+
+@cache
 def _tables(file: str) -> dict[str, Any]:
     with (Path(__file__).parent / f"{file}.toml").open("rb") as opened:
         return tomllib.load(opened)
@@ -65,11 +75,9 @@ def _tables(file: str) -> dict[str, Any]:
 @cache
 def _parts(file: str) -> Mapping[str, str]:
     """What the placeholders in a file stand for: its own parts, times and hosts."""
-    own = _tables(file).get("parts", {})
+    own: dict[str, str] = _tables(file).get("parts", {})
     if file in ("times", "hosts"):
-        return {
-            name: without_names(part) if file == "hosts" else part for name, part in own.items()
-        }
+        return own
     parts = {**_times(), **_hosts()}
     for name, part in own.items():
         parts[name] = _expanded(part, parts)
@@ -84,7 +92,9 @@ def _times() -> dict[str, str]:
 
 
 def _hosts() -> dict[str, str]:
-    return {row.name: f"(?P<host>{row.pattern})" for row in read_rows("hosts", "host", Host)}
+    hosts = {row.name: f"(?P<host>{row.pattern})" for row in read_rows("hosts", "host", Host)}
+    no_hosts = {row.name: f"(?:{row.pattern})" for row in read_rows("hosts", "no_host", Host)}
+    return hosts | no_hosts
 
 
 def _any_of(patterns: Iterable[str]) -> str:

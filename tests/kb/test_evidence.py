@@ -51,6 +51,21 @@ def test_stacks_of_interleaved_ranks_are_kept_apart() -> None:
     assert all(len(line.stack) == 2 for line in fatal)
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "ERROR 11-03 16:30:44 [core.py:597] ",
+        "ERROR 11-03 16:30:44 engine.py:366] ",
+        "(EngineCore_DP0 pid=512) ERROR 11-03 16:30:44 [core.py:597] ",
+        "(VllmWorker rank=3 pid=7720) ERROR 11-03 16:30:44 [multiproc_executor.py:522] ",
+    ],
+)
+def test_a_stack_behind_a_level_and_a_time_is_read(prefix: str) -> None:
+    first = evidence_of("".join(f"{prefix}{line}\n" for line in STACK.splitlines())).lines[0]
+    assert first.masked == "mylib.Boom: network gone"
+    assert len(first.stack) == 2
+
+
 def test_a_stack_whose_end_is_missing_takes_nothing_of_the_next() -> None:
     cut = "".join(f"{line}\n" for line in STACK.splitlines()[:-1]).replace("c10d", "other")
     (fatal,) = [line for line in evidence_of(cut + STACK).lines if line.grade is Grade.FATAL]

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from kb.job.attempt import Attempt
 from kb.job.model import Culprit, Explanation, FailureKind, FaultRole, LogLine, RootCause
+from kb.rules import host_pattern
 
-_NAME = r"[A-Za-z][\w-]*\w"
+_NAME = host_pattern("short_host")
 _LOST = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (

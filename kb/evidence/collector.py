@@ -1,0 +1,158 @@
+"""From a log of any length to the few lines that matter.
+
+Every block is scanned at memory speed; only lines that a marker fired on are looked at one by
+one. Short input is read whole: in a few lines typed by a person every word counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from index.documents import Pattern
+from index.signatures import Scanner
+from kb.evidence.facts import find_facts
+from kb.evidence.folding import FoldedLines
+from kb.evidence.lines import evidence_line, evidence_lines_before
+from kb.evidence.marked import MarkedBlock
+from kb.evidence.markers import Grade
+from kb.evidence.model import Evidence, EvidenceLine, SignatureHit
+from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
+from kb.log import Block
+from kb.log.lines import BlockLines
+
+SHORT_LINES = 300
+"""Input of at most this many lines is read line by line."""
+_MAX_SHORT_BLOCKS = 8
+"""... unless its lines are so long that it takes more blocks: they are kept until the end."""
+
+_MAX_FIRST_MARKED_LINES, _MAX_LAST_MARKED_LINES = 300, 100
+"""Marked lines looked at in one block: from its beginning, and from its end."""
+_MAX_TELLING_LINES = 120
+"""Lines of the evidence that a marker fired on: more would only repeat the trouble."""
+_MIN_CONTEXT_LINES = 40
+"""Everyday lines of the evidence, however many telling ones there are."""
+_LINES_BEFORE_FAILURE = 3
+"""Everyday lines kept in front of the first failure: what was being done."""
+_TAIL_LINES = 8
+"""Last lines of a log, by which it is told whether the work goes on."""
+
+
+def collect(blocks: Iterable[Block], signatures: Scanner, markers: Scanner) -> Evidence:
+    """Read the blocks of a log once and keep what matters.
+
+    Raises:
+        LogError: a source cannot be read.
+    """
+    collector = Collector(signatures)
+    for block in blocks:
+        collector.add(MarkedBlock(block, markers.scan(block.data)))
+    return collector.evidence()
+
+
+class Collector:
+    """Keeps what matters of a log that is handed over block by block."""
+
+    def __init__(self, signatures: Scanner) -> None:
+        self._signatures = signatures
+        self._folded = FoldedLines()
+        self._hits: dict[Pattern, SignatureHit] = {}
+        self._first_blocks: list[BlockLines] = []
+        self._last_block: BlockLines | None = None
+        self._short = True
+        self._failure_seen = False
+        self._total = 0
+
+    def add(self, block: MarkedBlock) -> None:
+        """Take in the next block."""
+        if not self._short:
+            self._folded.forget_places()
+        marked = _marked_lines(block)
+        for start in sorted(marked):
+            self._add_marked(block, start, marked[start])
+        for number, end in self._signatures.scan(block.data):
+            pattern = self._signatures.patterns[number]
+            if pattern not in self._hits:
+                line = evidence_line(block, block.start_of(end))
+                self._hits[pattern] = SignatureHit(pattern, line)
+        self._total += block.block.line_count
+        self._remember(block)
+
+    def evidence(self) -> Evidence:
+        """What was kept; to be asked once, at the end."""
+        sample = list(self._all_lines())
+        tail = sample[-_TAIL_LINES:]
+        if self._last_block is not None and not self._short:
+            end = len(self._last_block.data)
+            tail = evidence_lines_before(self._last_block, end, _TAIL_LINES)
+        for line in sample or tail:
+            self._folded.add(line)
+        texts = [line.text for line in sample]
+        human_written = self._short and any(map(is_human_written, texts))
+        made_progress = self._made_progress(tail)
+        lines = _most_telling(self._folded.by_grade())
+        hit_lines = [hit.line for hit in self._hits.values()]
+        return Evidence(
+            lines=tuple(lines),
+            hits=tuple(self._hits.values()),
+            facts=find_facts(_with_stacks([*lines, *hit_lines])),
+            total_lines=self._total,
+            is_log=not self._short or is_log(texts) or (made_progress and not human_written),
+            made_progress=made_progress,
+            human_written=human_written,
+        )
+
+    def _made_progress(self, tail: Iterable[EvidenceLine]) -> bool:
+        """The end shows steps, and does not stop in the middle of something."""
+        spoken = [line for line in tail if line.masked]
+        if spoken and stops_midway(spoken[-1].text):
+            return False
+        calm = (Grade.CONTEXT, Grade.HINT)
+        return any(
+            self._folded.grade(line) in calm and shows_progress(line.text) for line in spoken
+        )
+
+    def _remember(self, block: BlockLines) -> None:
+        few = self._total <= SHORT_LINES and len(self._first_blocks) < _MAX_SHORT_BLOCKS
+        self._short = self._short and few
+        if self._short:
+            self._first_blocks.append(block)
+        self._last_block = block
+
+    def _all_lines(self) -> Iterator[EvidenceLine]:
+        for block in self._first_blocks:
+            yield from (evidence_line(block, start) for start in block.starts())
+
+    def _add_marked(self, block: MarkedBlock, start: int, markers: set[int]) -> None:
+        grade = block.grade(start, markers)
+        stack = block.stack(start)
+        if stack is not None and stack.exception is not None:
+            exception = evidence_line(block, stack.exception, Grade.FATAL)
+            self._folded.add(msgspec.structs.replace(exception, stack=stack.frames))
+        if grade >= Grade.ERROR and not self._failure_seen:
+            self._failure_seen = True
+            for before in evidence_lines_before(block, start, _LINES_BEFORE_FAILURE):
+                self._folded.add(before)
+        self._folded.add(evidence_line(block, start, grade))
+
+
+def _marked_lines(block: MarkedBlock) -> dict[int, set[int]]:
+    """The lines to look at with the markers that fired on them. Of a block that is full of trouble,
+    what lies between is not even sorted by line."""
+    last = block.markers_by_line(reversed(block.marks), _MAX_LAST_MARKED_LINES)
+    return last | block.markers_by_line(block.marks, _MAX_FIRST_MARKED_LINES)
+
+
+def _most_telling(by_grade: Iterable[EvidenceLine]) -> list[EvidenceLine]:
+    """The first lines that tell something; context only as far as it fits."""
+    ordered = list(by_grade)
+    telling = [line for line in ordered if line.grade is not Grade.CONTEXT][:_MAX_TELLING_LINES]
+    context = [line for line in ordered if line.grade is Grade.CONTEXT]
+    return telling + context[: max(_MIN_CONTEXT_LINES, SHORT_LINES - len(telling))]
+
+
+def _with_stacks(lines: Iterable[EvidenceLine]) -> Iterator[str]:
+    for line in lines:
+        yield line.text
+        yield from line.stack

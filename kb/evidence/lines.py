@@ -1,0 +1,37 @@
+"""Lines of a block as evidence: cut to a length, masked, with rank and host."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from kb.evidence.markers import Grade
+from kb.evidence.model import EvidenceLine
+from kb.log.lines import BlockLines
+from kb.log.mask import mask
+from kb.log.prefixes import split_prefix
+
+_MAX_LINE_CHARACTERS = 600
+"""A longer line is cut: several lines of a screen hold what a message says."""
+
+
+def evidence_line(block: BlockLines, start: int, grade: Grade = Grade.CONTEXT) -> EvidenceLine:
+    """The line that starts at this offset."""
+    text = block.text(start)
+    if len(text) > _MAX_LINE_CHARACTERS:
+        text = text[:_MAX_LINE_CHARACTERS] + " ..."
+    spoken = split_prefix(text)
+    return EvidenceLine(
+        file=block.block.source,
+        number=block.number(start),
+        text=text,
+        masked=mask(spoken.text).strip(),
+        grade=grade,
+        rank=spoken.rank,
+        host=spoken.host,
+    )
+
+
+def evidence_lines_before(block: BlockLines, offset: int, count: int) -> list[EvidenceLine]:
+    """At most `count` lines that end at an offset, in their order."""
+    starts = list(islice(block.starts_before(offset), count))
+    return [evidence_line(block, start) for start in reversed(starts)]

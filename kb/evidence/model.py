@@ -1,0 +1,48 @@
+"""What is kept of a log, and what a diagnosis works on."""
+
+from __future__ import annotations
+
+import msgspec
+
+from index.documents import Pattern
+from kb.evidence.facts import Facts
+from kb.evidence.markers import Grade
+
+
+class EvidenceLine(msgspec.Struct, frozen=True):
+    """One line of the user's log, with how often it or its like was printed."""
+
+    file: str | None
+    number: int
+    text: str
+    """As printed, without what a terminal would interpret."""
+    masked: str
+    grade: Grade
+    rank: int | None = None
+    host: str | None = None
+    count: int = 1
+    stack: tuple[str, ...] = ()
+    """For an exception: its innermost frames, innermost first."""
+
+
+class SignatureHit(msgspec.Struct, frozen=True):
+    """A pattern and the first line it was seen on."""
+
+    pattern: Pattern
+    line: EvidenceLine
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What a diagnosis works on."""
+
+    lines: tuple[EvidenceLine, ...]
+    """Most telling first."""
+    hits: tuple[SignatureHit, ...]
+    facts: Facts
+    total_lines: int
+    is_log: bool
+    """Printed by programs, at least in most of its lines."""
+    made_progress: bool
+    """It shows steps, requests or an end, so what it was started for happens."""
+    human_written: bool
+    """A person speaks in it: whoever asks has a problem, even if no line shows one."""

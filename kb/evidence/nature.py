@@ -1,0 +1,54 @@
+"""What a text is by its look: printed by a program, written by a person, of work that goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_LOG_SHAPE = re.compile(
+    r"^\s*(?:\[|<|\$ |>>> |#\d|at |File \"|\d{4}[-/]\d\d|\d\d:\d\d|[A-Z]+[:\]]|[\w./-]+:\d+:)"
+    r"|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|LOG)\b|\w[=|]\S|\s\|\s|/\w+/\w+|\d+%|\b\d+/\d+\b|\d+\.\d+"
+)
+_MIN_SHAPED_SHARE = 0.5
+"""Share of the lines of a log that look like a program's; the others are parts of messages."""
+_MAX_LINES_OF_A_QUOTE = 3
+"""A person quotes a word or a number of a log in the middle of as few lines as these."""
+_PROGRESS = re.compile(
+    r"\b(?:step|iter(?:ation)?|epoch|loss|global_step)\b\W{0,4}\d|\d(?:it/s|s/it)\b|\b200 OK\b"
+    r"|\b(?:finished|completed?|done|saved|passed|succeeded|built in|pass)\b",
+    re.IGNORECASE,
+)
+_MIDWAY = re.compile(r"(?:\.\.\.|…)\s*$|(?<!\d)0%\||\?it/s")
+_CHINESE_PHRASE = re.compile(r"[\u4e00-\u9fff]{4}")
+_PERSON = re.compile(
+    # The first letters of what follows: at most places nothing has to be tried.
+    r"(?=[IMmOoWwh?\uff1f])(?:"
+    r"\b(?:I|[Mm]y|[Oo]ur) [a-z]|\bI'(?:m|ve)\b|[?\uff1f]\s*$"
+    r"|\b[Ww]e (?:run|use|have|are (?:seeing|running|trying)|get|see|tried|train|want|only)\b"
+    r"|\b(?:how|why|what) (?:do|does|is|can|should)\b"
+    r")"
+)
+
+
+def is_human_written(line: str) -> bool:
+    """Whether a line holds words of a person, not of a program."""
+    chinese = _CHINESE_PHRASE.search(line) and not _LOG_SHAPE.match(line)
+    return bool(chinese or _PERSON.search(line))
+
+
+def is_log(lines: Sequence[str]) -> bool:
+    """Whether most lines look like a program's; of a few lines, the beginnings must."""
+    spoken = [line for line in lines if line.strip()]
+    looks = _LOG_SHAPE.match if len(spoken) <= _MAX_LINES_OF_A_QUOTE else _LOG_SHAPE.search
+    shaped = sum(bool(looks(line)) for line in spoken)
+    return bool(spoken) and shaped >= _MIN_SHAPED_SHARE * len(spoken)
+
+
+def shows_progress(line: str) -> bool:
+    """Whether a line tells a step of the work, or its end."""
+    return _PROGRESS.search(line) is not None
+
+
+def stops_midway(last_line: str) -> bool:
+    """Whether a log that ends so ends in the middle of something."""
+    return _MIDWAY.search(last_line) is not None
