@@ -151,6 +151,7 @@ def test_follow_on_errors_alone_say_that_the_cause_is_elsewhere(kb: Run) -> None
     assert found["verdict"] == "possible"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [

@@ -46,7 +46,16 @@ def test_the_advice_fits_the_root_and_not_the_cascade(shipped_kb: Run) -> None:
     assert found["matches"][0]["id"] == "host-network-link-down-unreachable"
 
 
-@pytest.mark.parametrize("name", ["bev-fusion", "tide-loud", "vit-cifar", "stop-early"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bev-fusion",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("tide-loud", "vit-cifar", "stop-early")
+        ),
+    ],
+)
 def test_a_loud_job_that_ended_well_is_healthy(shipped_kb: Run, name: str) -> None:
     run = shipped_kb("ask", "--json", "-f", JOBS / name / "logs")
     found = told(run)
