@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from kb.evidence.markers import Grade
-from kb.job.exits import reports_exit
+from kb.job.exits import launcher_speaks, reports_exit
 from kb.job.failures import classify
 from kb.job.identity import Identities, RawLine, identify, named_hosts
 from kb.job.lines import ATTACHED, Line
@@ -40,9 +40,6 @@ _SYSLOG = re.compile(
 )
 """Looser than the prefix of syslog, which is taken off a line: here the time needs no zone."""
 _NO_HOST = re.compile(rf"[^A-Za-z].*|{_LEVEL}|{host_pattern('program_and_rank')}", re.IGNORECASE)
-_LAUNCHER_SPEAKS = re.compile(
-    r"exitcode|mpirun|mpiexec|srun: |BAD TERMINATION|\*\*\* (?:STEP|JOB)\b|\bpid[=:]"
-)
 _TIMES = re.compile(r"\d ?(?:ms|s|sec)\b|fwd|bwd|comm\b|wait|idle|allreduce|\btime\b|/step")
 _PRESCAN_LINES = 40
 """Lines looked at in the beginning of a file, at its end, and of its last complaints."""
@@ -54,6 +51,7 @@ _LAUNCHER = re.compile(
     r"torch/distributed/(?:run|launcher)|local_rank: \d+ \(pid|mpirun|mpiexec|\bsrun:"
     r"|started worker"
 )
+"""Narrower than the launchers of `exits.toml`: a rank's own log may well hold `pid=`."""
 _ONLY_RANK = re.compile(r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/)\d+", re.IGNORECASE)
 
 
@@ -78,7 +76,7 @@ def prescan(lines: Sequence[Line]) -> Prescan:
     split = [split_prefix(line) for line in few]
     ranks = {prefixed.rank for prefixed in split} | {way.rank(line) for line in few if way}
     hosts = {_host_name(one.host) or _syslog_host(one.text) for one in split} - {None}
-    launcher = _LAUNCHER_SPEAKS.search(text) is not None or reports_exit(text)
+    launcher = launcher_speaks(text) or reports_exit(text)
     several = launcher or len(ranks - {None}) > 1 or len(hosts) > 1
     troubled = bool(complaints) or _TIMES.search(text) is not None
     return Prescan({rank for rank in ranks if rank is not None}, several, troubled)

@@ -18,7 +18,7 @@ import msgspec
 from kb.job.hostlists import read_hosts, read_ranks
 from kb.job.model import AttributedLog, LogLine
 from kb.rules import read_rows
-from kb.rules.rows import ExitBlock, ExitReport
+from kb.rules.rows import ExitBlock, ExitReport, Rule
 
 _MAX_EXITS = 20_000
 """Reports kept of one job: two of each rank of the largest."""
@@ -77,6 +77,8 @@ _SIGNAL_WORDS = {
 _TORCHRUN_KEY = re.compile(r"^\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ")
 _TORCHRUN_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
 _TORCHRUN_EXIT = re.compile(r"(-?\d+) \(pid: (\d+)\)")
+"""The table of torchrun has six lines, and which of them says best how a rank ended depends on the
+last: more than a row of `exits.toml` can tell."""
 
 
 def read_exits(log: AttributedLog) -> list[Exit]:
@@ -114,6 +116,11 @@ def reports_exit(text: str) -> bool:
     if not _words().search(text):
         return False
     return any(report.search(text) for report in (*_one_line(), *(b.opens for b in _blocks())))
+
+
+def launcher_speaks(text: str) -> bool:
+    """Whether a text of one line or several shows that a launcher prints into the file."""
+    return _launchers().search(text) is not None
 
 
 def _reports(lines: Iterable[LogLine]) -> Iterator[Exit]:
@@ -156,6 +163,11 @@ def _blocks() -> tuple[_Block, ...]:
     return tuple(
         _Block(re.compile(row.opens, re.MULTILINE), re.compile(row.closes)) for row in rows
     )
+
+
+@cache
+def _launchers() -> re.Pattern[str]:
+    return re.compile("|".join(row.pattern for row in read_rows("exits", "launcher", Rule)))
 
 
 @cache

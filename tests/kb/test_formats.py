@@ -15,11 +15,12 @@ from typing import NamedTuple
 import pytest
 
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import Verdict, diagnose
+from kb.diagnosis import diagnose
 from kb.log import Log
 from kb.markdown import parse
 from kb.rules import read_rows
 from kb.rules.rows import Prefix, Time
+from kb.verdict import Verdict
 
 Form = Callable[[int], str]
 """What stands in front of a line of a rank."""

@@ -258,6 +258,14 @@ def test_a_report_of_an_exit_is_kept_and_read(
         )
 
 
+@each(*read_rows("exits", "launcher", Rule))
+def test_a_file_of_a_launcher_may_hold_several_ranks(row: Rule) -> None:
+    for example in row.examples:
+        assert prescan([Line(None, 1, example, Grade.CONTEXT)]).several, example
+    for example in row.not_examples:
+        assert not prescan([Line(None, 1, example, Grade.CONTEXT)]).several, example
+
+
 @each(*read_rows("failures", "failure", Failure))
 def test_a_failure_is_told_of_its_rank(row: Failure, scanner: Scanner) -> None:
     for example in row.examples:
