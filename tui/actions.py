@@ -60,7 +60,7 @@ class Action(msgspec.Struct, frozen=True):
         return _SHOWN.get(key := (usable or keys)[0], key)
 
 
-MOST_HINTS = 6
+MAX_HINTS = 6
 """Maximum number of actions in the footer."""
 
 _TYPING = (Place.BOX, Place.TALK, Place.DRAFT)
@@ -165,7 +165,7 @@ def hints(place: Place) -> tuple[Action, ...]:
     """What the footer says: the place's own actions, then help."""
     own = [action for action in actions_of(place) if action.in_footer]
     general = [action for action in actions_of(Place.ANYWHERE) if action.in_footer]
-    return (*own[: MOST_HINTS - len(general)], *general)
+    return (*own[: MAX_HINTS - len(general)], *general)
 
 
 def keys_table() -> str:

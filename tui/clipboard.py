@@ -23,9 +23,10 @@ from kb.paths import cache_directory
 MAX_BASE64_BYTES = 74_994
 """Bytes that xterm takes in one OSC 52 sequence, and others after it."""
 
-_SCREEN_PIECE = 240
+_SCREEN_PIECE_BYTES = 240
 """GNU screen passes on pieces below 256 bytes, whatever its version."""
-_HELPER_SECONDS = 2.0
+_HELPER_TIMEOUT_SECONDS = 2.0
+"""A program that fills a clipboard takes milliseconds, unless its display does not answer."""
 
 
 class _Helper(msgspec.Struct, frozen=True):
@@ -67,8 +68,10 @@ def escape_sequence(data: bytes, environment: Mapping[str, str]) -> str:
         doubled = sequence.replace("\x1b", "\x1b\x1b")
         return f"\x1bPtmux;{doubled}\x1b\\"
     if environment.get("STY"):
-        starts = range(0, len(sequence), _SCREEN_PIECE)
-        return "".join(f"\x1bP{sequence[start : start + _SCREEN_PIECE]}\x1b\\" for start in starts)
+        starts = range(0, len(sequence), _SCREEN_PIECE_BYTES)
+        return "".join(
+            f"\x1bP{sequence[start : start + _SCREEN_PIECE_BYTES]}\x1b\\" for start in starts
+        )
     return sequence
 
 
@@ -93,7 +96,7 @@ async def _ran(command: tuple[str, ...], data: bytes) -> bool:
     except OSError:
         return False
     try:
-        await asyncio.wait_for(process.communicate(data), _HELPER_SECONDS)
+        await asyncio.wait_for(process.communicate(data), _HELPER_TIMEOUT_SECONDS)
     except TimeoutError:
         process.kill()
         await process.wait()

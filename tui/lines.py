@@ -26,7 +26,7 @@ from kb.log.clean import collapse_progress
 from kb.log.reader import SNIFF_BYTES, Source, is_plain
 from tui.visible import visible
 
-MOST_UNPACKED = 256_000_000
+MAX_UNPACKED_BYTES = 256_000_000
 """Bytes of text that are unpacked from a compressed file, and shown."""
 
 HEAD_BYTES = 12_288
@@ -34,9 +34,12 @@ HEAD_BYTES = 12_288
 TAIL_BYTES = 4_096
 """... and from its end, where a progress bar's line contains the text printed after the bar."""
 
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
+"""Bytes read to find one line, and counted as one."""
 _CHUNKS_AT_ONCE = 64
+"""Number of chunks counted by one call to numpy: 4 MB of memory."""
 _BATCH_SECONDS = 0.05
+"""Counting pauses this often, so that keys are answered."""
 _NEWLINE = 10
 _CUT_CHARACTER = re.compile(rb"\A[\x80-\xbf]{1,3}")
 
@@ -173,10 +176,10 @@ class Lines:
         chunk = bisect_left(self._ended, number - 1) - 1
         if chunk + 1 >= len(self._ended):
             return None
-        data = np.frombuffer(self._read(chunk * _CHUNK, _CHUNK), np.uint8)
+        data = np.frombuffer(self._read(chunk * _CHUNK_BYTES, _CHUNK_BYTES), np.uint8)
         ends = np.flatnonzero(data == _NEWLINE)
         place = number - 2 - self._ended[chunk]
-        return chunk * _CHUNK + int(ends[place]) + 1 if place < len(ends) else None
+        return chunk * _CHUNK_BYTES + int(ends[place]) + 1 if place < len(ends) else None
 
     def _count_for(self, seconds: float) -> None:
         """Do at least one unit of work, even if the time budget is used up."""
@@ -187,19 +190,19 @@ class Lines:
                 return
 
     def _count_on(self) -> None:
-        counted = (len(self._ended) - 1) * _CHUNK
-        chunks = min((self._size - counted) // _CHUNK, _CHUNKS_AT_ONCE)
+        counted = (len(self._ended) - 1) * _CHUNK_BYTES
+        chunks = min((self._size - counted) // _CHUNK_BYTES, _CHUNKS_AT_ONCE)
         if chunks:
             self._count_chunks(counted, chunks)
         else:
             self._fill_or_finish(counted)
 
     def _count_chunks(self, offset: int, chunks: int) -> None:
-        data = self._read(offset, chunks * _CHUNK)
-        if len(data) < chunks * _CHUNK:  # the file has shrunk
+        data = self._read(offset, chunks * _CHUNK_BYTES)
+        if len(data) < chunks * _CHUNK_BYTES:  # the file has shrunk
             self._size = offset + len(data)
             return
-        newlines = np.frombuffer(data, np.uint8).reshape(chunks, _CHUNK) == _NEWLINE
+        newlines = np.frombuffer(data, np.uint8).reshape(chunks, _CHUNK_BYTES) == _NEWLINE
         ended = self._ended[-1] + np.cumsum(np.count_nonzero(newlines, axis=1))
         self._ended.extend(ended.tolist())
 
@@ -221,9 +224,9 @@ class Lines:
             for part in parts:
                 size += self._file.write(part)
                 yield size
-                if size >= MOST_UNPACKED:
+                if size >= MAX_UNPACKED_BYTES:
                     self._notice = (
-                        f"only the first {MOST_UNPACKED // 10**6} MB of {self._name} are shown"
+                        f"only the first {MAX_UNPACKED_BYTES // 10**6} MB of {self._name} are shown"
                     )
                     return
         except (LogError, OSError) as error:

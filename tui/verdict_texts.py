@@ -18,7 +18,8 @@ _VERDICTS = {
     "healthy": ("✓", "Healthy", "$success", "no sign of a failure"),
 }
 
-_MOST_NAMES = 2
+_MAX_NAMES = 2
+"""Number of ranks named in the line of those that failed first; it does not wrap."""
 
 _FOLLOW_ON = """\
 ## Only follow-on errors
@@ -61,10 +62,10 @@ def first_to_fail(job: Job | None) -> Content:
     """Who failed first, in a line; empty where the log does not tell."""
     if job is None or not job.culprits:
         return Content()
-    from kb.views.job import who
+    from kb.views.job_names import rank_and_host
 
-    names = ", ".join(map(who, job.culprits[:_MOST_NAMES]))
-    rest = len(job.culprits) - _MOST_NAMES
+    names = ", ".join(map(rank_and_host, job.culprits[:_MAX_NAMES]))
+    rest = len(job.culprits) - _MAX_NAMES
     more = f" and {rest} more" if rest > 0 else ""
     title = "First to fail" if job.failed else "Slow"
     return Content.assemble((f"{title}  ", "bold"), f"{names}{more}")

@@ -8,7 +8,8 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-_TAB = 4
+_TAB_COLUMNS = 4
+"""Columns between two tab stops."""
 _CONTROLS = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
 )
@@ -39,7 +40,7 @@ def visible(text: str) -> str:
 
     Only ASCII stands for them: other symbols are missing or two columns wide in some terminals.
     """
-    return _CONTROLS.sub(_written_out, text).expandtabs(_TAB)
+    return _CONTROLS.sub(_written_out, text).expandtabs(_TAB_COLUMNS)
 
 
 def _written_out(control: re.Match[str]) -> str:

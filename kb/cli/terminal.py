@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     from index.progress import Report
 
-_WIDEST = 100
-_NARROWEST = 40
+_MAX_WIDTH = 100
+_MIN_WIDTH = 40
+"""Columns between which text stays readable."""
 _PIPE_WIDTH = 80
+"""Columns where no terminal says how wide it is."""
 
 
 def output_console() -> Console:
@@ -29,7 +31,7 @@ def output_console() -> Console:
 
     console = Console(highlight=False, emoji=False, markup=False, soft_wrap=False)
     width = console.width if console.is_terminal else _PIPE_WIDTH
-    console.width = max(_NARROWEST, min(width, _WIDEST))
+    console.width = max(_MIN_WIDTH, min(width, _MAX_WIDTH))
     return console
 
 

@@ -14,7 +14,7 @@ from kb.incident import Kind
 from kb.log import Log
 from kb.verdict import ANSWER_AT
 
-_NOTED = 1
+_NOTED_POSITION = 1
 """The position of a follow-on error or of noise that is noticed."""
 
 
@@ -112,7 +112,7 @@ def _rank(file: CheckedFile, diagnosis: Diagnosis) -> Rank:
     first = next(iter(found), None)
     if file.incident.kind is not Kind.INCIDENT:
         noted = own in {note.incident.id for note in diagnosis.notes}
-        return Rank(_NOTED if noted else None, None, first)
+        return Rank(_NOTED_POSITION if noted else None, None, first)
     if own not in found:
         return Rank(None, 0.0, first)
     place = found.index(own)

@@ -35,12 +35,17 @@ from kb.incident import (
 from kb.log.prefixes import split_prefix
 from kb.markdown import render
 
-_MOST_LINES = 12
-_TAIL = 8
-_MOST_SYSTEMS = 6
-_LONGEST_TITLE = 120
-_ID_WORDS = 8
-_LONGEST_ID = 60
+_MAX_EVIDENCE_LINES = 12
+"""Number of lines quoted as evidence when some report an error or hint at one."""
+_TAIL_LINES = 8
+"""Number of last lines quoted when none does, as of a hang."""
+_MAX_SYSTEMS = 6
+"""Number of systems proposed, those that are named most often."""
+_MAX_TITLE_CHARACTERS = 120
+"""A title fits on two rows of a terminal."""
+_MAX_ID_WORDS = 8
+_MAX_ID_CHARACTERS = 60
+"""Words and characters of an id, which people type."""
 _NO_ID = "new-incident"
 
 
@@ -155,9 +160,9 @@ def _chosen(diagnosis: Diagnosis) -> list[EvidenceLine]:
         if (line.file, line.number) not in noise
     ]
     for least in (Grade.ERROR, Grade.HINT):
-        if telling := [line for line in lines if line.grade >= least][:_MOST_LINES]:
+        if telling := [line for line in lines if line.grade >= least][:_MAX_EVIDENCE_LINES]:
             return _in_order(telling)
-    return _in_order(lines)[-_TAIL:]
+    return _in_order(lines)[-_TAIL_LINES:]
 
 
 def _finding(diagnosis: Diagnosis) -> str:
@@ -186,13 +191,13 @@ def _message(signatures: Sequence[Signature], line: str) -> str:
     """The symptom: the finding from the log, otherwise its main line without the rank prefix."""
     literal = next(literal_parts([line]), split_prefix(line).text)
     text = signatures[0].pattern if signatures else literal or "A job fails"
-    return shortened(" ".join(text.split()), _LONGEST_TITLE)
+    return shortened(" ".join(text.split()), _MAX_TITLE_CHARACTERS)
 
 
 def _systems(facts: Facts, evidence: str) -> tuple[str, ...]:
     """Those that the log speaks of; those of the evidence first."""
     spoken = {name: len(system_patterns()[name].findall(evidence)) for name in facts.systems}
-    return tuple(sorted(spoken, key=lambda name: -spoken[name])[:_MOST_SYSTEMS])
+    return tuple(sorted(spoken, key=lambda name: -spoken[name])[:_MAX_SYSTEMS])
 
 
 def _setting(facts: Facts) -> str:
@@ -206,7 +211,7 @@ def _setting(facts: Facts) -> str:
 
 def _free_id(title: str, knowledge: KnowledgeBase) -> str:
     taken = set(knowledge.ids())
-    words = re.findall(r"[a-z0-9]+", title.lower())[:_ID_WORDS]
-    name = "-".join(words)[:_LONGEST_ID].strip("-") or _NO_ID
+    words = re.findall(r"[a-z0-9]+", title.lower())[:_MAX_ID_WORDS]
+    name = "-".join(words)[:_MAX_ID_CHARACTERS].strip("-") or _NO_ID
     numbered = (f"{name}-{number}" for number in itertools.count(2))
     return next(free for free in itertools.chain([name], numbered) if free not in taken)

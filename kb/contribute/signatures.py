@@ -10,9 +10,12 @@ from kb.evidence.markers import Grade, grade_line
 from kb.incident import Signature, Strength
 from kb.log.prefixes import split_prefix
 
-_MOST = 4
-_SHORTEST, _LONGEST = 16, 120
-_LEAST_WORDS = 3
+_MAX_SIGNATURES = 4
+"""Number of signatures proposed; an author drops some, and more would be noise."""
+_MIN_CHARACTERS, _MAX_CHARACTERS = 16, 120
+"""Of a pattern: shorter text is in every log, longer text changes with the next version."""
+_MIN_WORDS = 3
+"""Number of words in a pattern; fewer name a thing, but say nothing about it."""
 _DIFFERS = re.compile(r"<[^<>]*>|[^\s'\"(]*/[^\s'\")]*|[^\s,;()\[\]{}'\"=]*\d[^\s,;()\[\]{}'\"=]*")
 """Parts that differ from print to print: paths, and words with a number such as times and hosts."""
 _LOOSE = " \t,;:([{]}'\"=|-.&*#>"
@@ -40,7 +43,9 @@ def propose(evidence: str, knowledge: KnowledgeBase) -> tuple[Signature, ...]:
     for part in sorted(graded, key=lambda part: (-graded[part], len(part))):
         if graded[part] >= Grade.ERROR and not any(one in part for one in chosen):
             chosen.append(part)
-    return tuple(Signature(part, _strength(part, graded[part], others)) for part in chosen[:_MOST])
+    return tuple(
+        Signature(part, _strength(part, graded[part], others)) for part in chosen[:_MAX_SIGNATURES]
+    )
 
 
 def literal_parts(lines: Iterable[str]) -> Iterator[str]:
@@ -49,7 +54,7 @@ def literal_parts(lines: Iterable[str]) -> Iterator[str]:
         said = split_prefix(line).text
         for part in () if _SOURCE.match(said) else _DIFFERS.split(said):
             literal = _trimmed(part)
-            if len(literal) >= _SHORTEST and len(_WORD.findall(literal)) >= _LEAST_WORDS:
+            if len(literal) >= _MIN_CHARACTERS and len(_WORD.findall(literal)) >= _MIN_WORDS:
                 yield literal
 
 
@@ -64,7 +69,7 @@ def shortened(text: str, longest: int) -> str:
 
 def _trimmed(part: str) -> str:
     """Strip loose punctuation at both ends, and unpaired brackets."""
-    part = shortened(part, _LONGEST).strip(_LOOSE)
+    part = shortened(part, _MAX_CHARACTERS).strip(_LOOSE)
     if ")" in part.partition("(")[0]:
         part = part.partition(")")[2]
     if "(" in part.rpartition(")")[2]:

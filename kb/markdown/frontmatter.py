@@ -32,8 +32,8 @@ _OPENING = (
     yaml.FlowSequenceStartToken,
 )
 _CLOSING = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
-_DEEPEST = 20
-"""A record needs 4; what reads YAML is recursive."""
+_MAX_DEPTH = 20
+"""Levels of nested collections. A record needs 4, and YAML readers are recursive."""
 
 
 class FrontMatterError(Exception):
@@ -85,7 +85,7 @@ def _refuse_unsafe(text: str) -> None:
     depth = 0
     for token in yaml.scan(text, Loader=yaml.CSafeLoader):
         depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise FrontMatterError(
                 rules.UnsafeYaml,
                 token.start_mark.line + 1,

@@ -13,8 +13,10 @@ from kb.diagnosis import Match, Question
 from kb.verdict import percent
 from kb.views.prose import bar, command_line, indented, prose
 
-_SHOWN = 5
+_MAX_MATCHES_SHOWN = 5
+"""Number of incidents listed under a reply."""
 _BAR_CELLS = 6
+"""Columns of the bar of a confidence."""
 _FENCED = re.compile(r"```\w*\n(.*?)\n```", re.DOTALL)
 
 
@@ -29,7 +31,9 @@ def _parts(conversation: Conversation, before: Conversation | None) -> Iterator[
             yield from _speech(turn.text)
     if conversation.matches and (before is None or before.matches != conversation.matches):
         yield Text()
-        yield from (_line(*numbered) for numbered in enumerate(conversation.matches[:_SHOWN], 1))
+        yield from (
+            _line(*numbered) for numbered in enumerate(conversation.matches[:_MAX_MATCHES_SHOWN], 1)
+        )
     if conversation.question and (before is None or before.question != conversation.question):
         yield Text()
         yield from _asked(conversation.question)

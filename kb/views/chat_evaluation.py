@@ -10,7 +10,8 @@ from rich.text import Text
 
 from kb.evaluate.chat import ChatReport, GroupReport, Rates, SimulatedTalk
 
-_LONGEST_QUOTE = 90
+_MAX_QUOTE_CHARACTERS = 90
+"""Of a line of a report: one row."""
 
 
 def render_chat(report: ChatReport) -> RenderableType:
@@ -52,7 +53,7 @@ def _rates(rows: dict[str, Rates]) -> Table:
 def _lost(report: GroupReport) -> Iterator[Text]:
     lost = [one for one in report.chosen if one.questions is None]
     if lost:
-        yield Text(f"  {report.group.line.strip()[:_LONGEST_QUOTE]}", "dim")
+        yield Text(f"  {report.group.line.strip()[:_MAX_QUOTE_CHARACTERS]}", "dim")
     for one in lost:
         yield Text(f"    {one.record}: {_why(one)}")
 

@@ -17,7 +17,9 @@ from kb.verdict import Verdict
 from kb.views.prose import heading
 
 _FILE_WIDTH = 100
-_LONGEST_TEMPLATE = 300
+"""Columns of a report that is written to a file."""
+_MAX_TEMPLATE_CHARACTERS = 300
+"""Of the template of a cluster, which may wrap; a template can be as long as a line."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -87,7 +89,7 @@ def _cluster(cluster: Cluster) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     table.add_column(justify="right", no_wrap=True, min_width=5)
     table.add_column(overflow="fold")
-    table.add_row(str(len(cluster.members)), Text(cluster.template[:_LONGEST_TEMPLATE]))
+    table.add_row(str(len(cluster.members)), Text(cluster.template[:_MAX_TEMPLATE_CHARACTERS]))
     places = ", ".join(result.path for result in cluster.examples)
     hosts = f"; on {', '.join(cluster.hosts)}" if cluster.hosts else ""
     table.add_row("", Text(f"{cluster.id}: {places}{hosts}", "dim"))

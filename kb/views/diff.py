@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from kb.contribute.diff import Comparison, Move, Rank
 from kb.log.clean import strip_controls
 
-_LONGEST = 90
+_MAX_QUOTE_CHARACTERS = 90
+"""Of a line of a log: one row."""
 
 
 def diff_lines(comparison: Comparison) -> Iterator[str]:
@@ -20,7 +21,7 @@ def diff_lines(comparison: Comparison) -> Iterator[str]:
 
 def _move(move: Move) -> Iterator[str]:
     yield f"{_verdict(move)}: {move.incident}"
-    yield f"  | {move.line[:_LONGEST]}"
+    yield f"  | {move.line[:_MAX_QUOTE_CHARACTERS]}"
     yield f"  before  {_rank(move.before)}"
     yield f"  after   {_rank(move.after)}"
 

@@ -11,7 +11,8 @@ from rich.text import Text
 from kb.evaluate.jobs import JobReport
 from kb.evaluate.measure import Miss, Ranking, Report
 
-_LONGEST_QUOTE = 90
+_MAX_QUOTE_CHARACTERS = 90
+"""Of a line of a report: one row."""
 
 
 def render(report: Report) -> RenderableType:
@@ -117,4 +118,4 @@ def _misses(title: str, misses: tuple[Miss, ...]) -> Iterator[Text]:
         won = f"{miss.winner} {miss.confidence:.2f}" if miss.winner else "no incident"
         yield Text(f"{miss.id} ({miss.kind}, {miss.lang}): {wanted}; {miss.verdict}: {won}")
         for line in miss.why:
-            yield Text(f"    {line[:_LONGEST_QUOTE]}", "dim")
+            yield Text(f"    {line[:_MAX_QUOTE_CHARACTERS]}", "dim")

@@ -15,9 +15,10 @@ from kb.log.clean import strip_controls
 from kb.markdown import fenced
 from kb.service.handoff import HandOff
 from kb.verdict import percent
-from kb.views.job import place, who
+from kb.views.job_names import file_and_line, rank_and_host
 
-_MOST_CULPRITS = 4
+_MAX_CULPRITS = 4
+"""Number of ranks that failed first that a note names."""
 
 
 def to_markdown(handoff: HandOff) -> str:
@@ -77,14 +78,16 @@ def _named(match: Match) -> str:
 
 
 def _first(job: Job) -> Iterator[str]:
-    for said in job.culprits[:_MOST_CULPRITS]:
-        yield " ".join(filter(None, (_code(who(said)), _at(said), said.time and _code(said.time))))
+    for said in job.culprits[:_MAX_CULPRITS]:
+        yield " ".join(
+            filter(None, (_code(rank_and_host(said)), _at(said), said.time and _code(said.time)))
+        )
         yield fenced(strip_controls(said.text), "text") if said.text else ""
     yield f"{job.finding[:1].upper()}{job.finding[1:]}." if job.finding else ""
 
 
 def _at(said: QuotedLine) -> str:
-    return f"at {_code(place(said))}" if place(said) else ""
+    return f"at {_code(file_and_line(said))}" if file_and_line(said) else ""
 
 
 def _where(line: EvidenceLine) -> str:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kb.job import Job, QuotedLine
+from kb.views.job_names import file_and_line, folded_ranks, rank_and_host
 from kb.views.prose import heading, indented
 
 _MAX_CULPRITS_SHOWN, _MAX_GROUPS_SHOWN = 4, 4
@@ -40,34 +41,10 @@ def render_job(job: Job) -> Iterator[RenderableType]:
         yield _timeline(job.timeline)
 
 
-def who(line: QuotedLine) -> str:
-    """Rank and host as far as they are known: `rank 3 on node-0`."""
-    rank = "" if line.rank is None else f"rank {line.rank}"
-    return " on ".join(part for part in (rank, line.host) if part) or "an unnamed rank"
-
-
-def place(line: QuotedLine) -> str:
-    """File and line as far as they are known."""
-    if line.line is None:
-        return line.file or ""
-    return f"{line.file}:{line.line}" if line.file else f"line {line.line}"
-
-
-def folded(numbers: Sequence[int]) -> str:
-    """Ranks in order, runs folded: `0-3, 7`."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-
-
 def _culprits(culprits: Sequence[QuotedLine]) -> Iterator[RenderableType]:
     for line in culprits[:_MAX_CULPRITS_SHOWN]:
-        where = "  ".join(part for part in (place(line), line.time) if part)
-        yield indented(Text.assemble((who(line), "bold red"), ("  " + where, "dim")))
+        where = "  ".join(part for part in (file_and_line(line), line.time) if part)
+        yield indented(Text.assemble((rank_and_host(line), "bold red"), ("  " + where, "dim")))
         if line.text:
             cut = line.text[:_MAX_LINE_CHARACTERS]
             text = line.text if cut == line.text else f"{cut} ..."
@@ -80,7 +57,7 @@ def _culprits(culprits: Sequence[QuotedLine]) -> Iterator[RenderableType]:
 def _others(job: Job) -> Iterator[RenderableType]:
     for group in job.others[:_MAX_GROUPS_SHOWN]:
         count = len(group.ranks)
-        some = folded(group.ranks)
+        some = folded_ranks(group.ranks)
         ranks = f"rank {some}" if count == 1 else f"{count} ranks ({some})"
         yield indented(Text.assemble((ranks, "bold"), ": ", group.text[:_MAX_GROUP_CHARACTERS]))
     rest = sum(len(group.ranks) for group in job.others[_MAX_GROUPS_SHOWN:])
@@ -91,7 +68,7 @@ def _others(job: Job) -> Iterator[RenderableType]:
 def _timeline(moments: Iterable[QuotedLine]) -> RenderableType:
     rows = []
     for moment in moments:
-        name = "" if moment.rank is None and moment.host is None else who(moment)
+        name = "" if moment.rank is None and moment.host is None else rank_and_host(moment)
         clock = _CLOCK.search(moment.time or "")
         text = (moment.text or "").replace(moment.time or "", "").strip()
         rows.append((clock[0] if clock else moment.time or "", name, text))

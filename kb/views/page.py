@@ -25,10 +25,12 @@ from kb.log.clean import strip_controls
 from kb.markdown import render as to_markdown
 from kb.verdict import Verdict
 
-_MOST_UNITS = 2_000
-_MOST_CLUSTERS = 200
-_MOST_EXAMPLES = 5
-_MOST_PLACES = 10
+_MAX_UNITS = 2_000
+"""Number of rows in the table of failures; more make a page slow to open."""
+_MAX_CLUSTERS = 200
+_MAX_EXAMPLES = 5
+_MAX_PLACES = 10
+"""Number of clusters, of examples for each incident, and of hosts or ranks on the page."""
 _FAILED = (Verdict.MATCH, Verdict.POSSIBLE, Verdict.UNKNOWN)
 _HEADING_LEVELS = 2
 """Headings of a record stand so many levels deeper in the page."""
@@ -50,7 +52,7 @@ def to_html(summary: Summary, records: Mapping[str, Incident]) -> bytes:
         incidents=list(_incidents(summary, records)),
         timeline=_timeline(summary),
         places=list(_places(summary)),
-        clusters=summary.clusters[:_MOST_CLUSTERS],
+        clusters=summary.clusters[:_MAX_CLUSTERS],
         **_units(summary),
         records=[_record(records[name]) for name in sorted(records)],
     )
@@ -86,7 +88,7 @@ def _incidents(summary: Summary, records: Mapping[str, Incident]) -> Iterator[di
                 for count, verdict in ((sure, Verdict.MATCH), (perhaps, Verdict.POSSIBLE))
                 if count
             ),
-            "examples": [one for one in summary.results if one.incident == name][:_MOST_EXAMPLES],
+            "examples": [one for one in summary.results if one.incident == name][:_MAX_EXAMPLES],
         }
 
 
@@ -132,14 +134,14 @@ def _places(summary: Summary) -> Iterator[dict[str, Any]]:
     ):
         if rows:
             most = rows[0][1]
-            yield {"title": title, "column": column, "rows": rows[:_MOST_PLACES], "most": most}
+            yield {"title": title, "column": column, "rows": rows[:_MAX_PLACES], "most": most}
 
 
 def _units(summary: Summary) -> dict[str, Any]:
     failed = [result for result in summary.results if result.verdict in _FAILED]
     return {
-        "units": failed[:_MOST_UNITS],
-        "left_out": max(0, len(failed) - _MOST_UNITS),
+        "units": failed[:_MAX_UNITS],
+        "left_out": max(0, len(failed) - _MAX_UNITS),
         "healthy": summary.verdicts[Verdict.HEALTHY],
     }
 

@@ -20,7 +20,9 @@ from kb.views.prose import bar, heading, indented, link, prose, steps
 
 _BAR_CELLS = 20
 _SMALL_BAR_CELLS = 6
-_LONGEST_QUOTE = 300
+"""Columns of the bar of a confidence: of the first incident, and of the others."""
+_MAX_QUOTE_CHARACTERS = 300
+"""Of a line of evidence, which may wrap to four rows."""
 
 _VERDICTS = {
     Verdict.MATCH: ("MATCH", "bold green"),
@@ -103,7 +105,7 @@ def _quote(why: Why) -> RenderableType:
     where = f"{why.line.file}:{why.line.number}" if why.line.file else f"line {why.line.number}"
     times = f", {why.line.count} times" if why.line.count > 1 else ""
     text = why.line.text.strip()
-    quoted = text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + " ..."
+    quoted = text if len(text) <= _MAX_QUOTE_CHARACTERS else text[:_MAX_QUOTE_CHARACTERS] + " ..."
     return Group(
         indented(Text(f"{where}{times}  (by {why.by})", "dim")),
         Padding(Text(quoted, overflow="fold"), (0, 0, 0, 4)),

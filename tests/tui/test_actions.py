@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from kb.errors import SettingsError
 from tests.tui.conftest import Start
-from tui.actions import ACTIONS, MOST_HINTS, Place, actions_of, hints, keymap, keys_table
+from tui.actions import ACTIONS, MAX_HINTS, Place, actions_of, hints, keymap, keys_table
 from tui.app import KbApp
 from tui.screens.batch import BatchScreen
 from tui.screens.browse import BrowseScreen
@@ -66,7 +66,7 @@ def test_a_key_means_one_thing_at_a_place() -> None:
 
 @pytest.mark.parametrize("place", Place)
 def test_the_footer_has_room_for_its_hints(place: Place) -> None:
-    assert 0 < len(hints(place)) <= MOST_HINTS
+    assert 0 < len(hints(place)) <= MAX_HINTS
 
 
 async def test_help_tells_of_every_action(start: Start) -> None:

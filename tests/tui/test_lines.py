@@ -134,7 +134,7 @@ def test_a_damaged_archive_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
 def test_of_a_huge_archive_the_beginning_is_shown_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines_module, "MOST_UNPACKED", 5_000_000)
+    monkeypatch.setattr(lines_module, "MAX_UNPACKED_BYTES", 5_000_000)
     path = tmp_path / "huge.log.gz"
     path.write_bytes(gzip.compress(b"0123456789\n" * 2_000_000))
     lines = counted(Lines.open(path))

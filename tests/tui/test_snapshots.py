@@ -92,7 +92,7 @@ def test_it_looks_as_it_did(snap_compare: Compare, drive: Drive, size: tuple[int
             one.cursor_blink = False  # type: ignore[attr-defined]
         await until_shown(pilot, "4 records, offline")
         await drive(pilot)
-        app_of(pilot).say_ready()  # without how long it took
+        app_of(pilot).main.say(app_of(pilot).readiness())  # without how long it took
         await pilot.pause()
 
     app = KbApp(Settings(history=False), UserInput())

@@ -31,7 +31,8 @@ from tui.widgets.hints import Hints
 
 Item = TypeVar("Item")
 
-_EVERY_S = 0.25
+_BATCH_SECONDS = 0.25
+"""The table is redrawn this often while results arrive."""
 _COLUMNS = ("log", "verdict", "incident", "confidence", "line")
 
 
@@ -150,7 +151,7 @@ def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
     since = time.monotonic()
     for item in items:
         batch.append(item)
-        if time.monotonic() - since > _EVERY_S:
+        if time.monotonic() - since > _BATCH_SECONDS:
             yield batch
             batch, since = [], time.monotonic()
     yield batch

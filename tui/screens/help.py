@@ -12,7 +12,8 @@ from textual.widgets import Static
 from tui.actions import Place, actions_of
 from tui.screens.sheet import Sheet
 
-_KEY_WIDTH = 16
+_KEY_COLUMNS = 16
+"""Columns of the keys of an action."""
 
 
 class HelpScreen(Sheet[None]):
@@ -29,6 +30,6 @@ def _lines() -> Iterator[Content]:
     for place in Place:
         yield Content.styled(place.value, "bold $primary")
         for action in actions_of(place):
-            keys = (f"  {action.shown_keys:<{_KEY_WIDTH}} ", "bold $accent")
+            keys = (f"  {action.shown_keys:<{_KEY_COLUMNS}} ", "bold $accent")
             yield Content.assemble(keys, action.help)
         yield Content()

@@ -19,7 +19,8 @@ from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
 
 _EMPTY = "No searches yet."
-_LONGEST_TITLE = 90
+_MAX_TITLE_CHARACTERS = 90
+"""A title fits on one row of a wide terminal."""
 _OFF = "Searches are not saved, because the configuration sets history = false."
 
 
@@ -60,7 +61,7 @@ def _line(search: Search) -> Content:
     found = search.incident or search.verdict
     return Content.assemble(
         (f"{when}  ", "dim"),
-        shorten(search.title, _LONGEST_TITLE, placeholder=" …"),
+        shorten(search.title, _MAX_TITLE_CHARACTERS, placeholder=" …"),
         "\n",
         (f"{'':18}{found}", "$primary"),
     )

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from kb.job import Job, QuotedLine
-from kb.views.job import folded, who
+from kb.views.job_names import folded_ranks, rank_and_host
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
 
@@ -113,13 +113,13 @@ def _missing(job: Job) -> list[int]:
 
 
 def _ranks(ranks: Sequence[int]) -> str:
-    return f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks: {folded(ranks)}"
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks: {folded_ranks(ranks)}"
 
 
 def _row(sign: str, quoted: QuotedLine) -> _Row:
     line = None if quoted.line is None else (quoted.file, quoted.line)
     text = (quoted.text or quoted.file or "").replace(quoted.time or "\0", "").strip()
-    return _Row(sign, who(quoted), text, line)
+    return _Row(sign, rank_and_host(quoted), text, line)
 
 
 def _moment(quoted: QuotedLine) -> _Row:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from kb.incident import Incident, Step
 
 _BAR_CELLS = 20
-_LONGEST_QUOTE = 300
+"""Columns of the bar of a confidence."""
+_MAX_QUOTE_CHARACTERS = 300
+"""Of a line of evidence, which may wrap."""
 
 
 class Detail(VerticalScroll):
@@ -149,7 +151,9 @@ def _why(lines: Sequence[Why]) -> Iterator[Widget]:
         where = f"{line.file}:{line.number}" if line.file else f"line {line.number}"
         times = f", {line.count} times" if line.count > 1 else ""
         text = line.text.strip()
-        quote = text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + " ..."
+        quote = (
+            text if len(text) <= _MAX_QUOTE_CHARACTERS else text[:_MAX_QUOTE_CHARACTERS] + " ..."
+        )
         head = Content.assemble(
             (f"[{number}] ", "bold $accent"), (f"{where}{times}  by {why.by}", "dim")
         )

@@ -25,8 +25,10 @@ from tui.widgets.selection import highlighted, selected_text
 if TYPE_CHECKING:
     from tui.lines import Lines  # imports NumPy, which the first screen does not wait for
 
-_KEPT_STRIPS = 512
-_SIDEWAYS = 8
+_MAX_STRIPS_KEPT = 512
+"""Number of drawn lines kept: several screens, so that scrolling back draws nothing again."""
+_SIDEWAYS_COLUMNS = 8
+"""Columns that one key scrolls."""
 _GONE = "[this line is no longer in the file]"
 _DIM = Style(dim=True)
 
@@ -85,7 +87,7 @@ class LogView(ScrollView):
         super().__init__(id=id, classes=classes)
         self._lines: Lines | None = None
         self._marks: Mapping[int, int] = {}
-        self._strips: LRUCache[int, Strip] = LRUCache(_KEPT_STRIPS)
+        self._strips: LRUCache[int, Strip] = LRUCache(_MAX_STRIPS_KEPT)
         self._widest = 0
         self._jumping_to: int | None = None
 
@@ -150,11 +152,11 @@ class LogView(ScrollView):
 
     def action_scroll_left(self) -> None:
         """Scroll some columns at once: lines of a log are long."""
-        self.scroll_relative(x=-_SIDEWAYS, animate=False)
+        self.scroll_relative(x=-_SIDEWAYS_COLUMNS, animate=False)
 
     def action_scroll_right(self) -> None:
         """Scroll some columns at once."""
-        self.scroll_relative(x=_SIDEWAYS, animate=False)
+        self.scroll_relative(x=_SIDEWAYS_COLUMNS, animate=False)
 
     def watch_line_count(self) -> None:
         """Make room for the new lines."""

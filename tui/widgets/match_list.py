@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from kb.diagnosis import Match
 
 _BAR_CELLS = 8
-_MOST_SYSTEMS = 3
-_LONGEST_TITLE = 80
+"""Columns of the bar of a confidence."""
+_MAX_SYSTEMS = 3
+"""Number of systems named in a row."""
+_MAX_TITLE_CHARACTERS = 80
+"""Of a title in the list, where it wraps."""
 _ASIDE = re.compile(r" \([^)]*\)")
 _BECAUSE = re.compile(r",? because ")
 """Before it stands what is seen, behind it the cause."""
@@ -49,7 +52,7 @@ class MatchList(OptionList):
 def what_is_seen(title: str) -> str:
     """The first part of a title, short enough for a list."""
     seen = _ASIDE.sub("", _BECAUSE.split(title)[0])
-    return shorten(seen, _LONGEST_TITLE, placeholder=" …")
+    return shorten(seen, _MAX_TITLE_CHARACTERS, placeholder=" …")
 
 
 def bar(share: float, cells: int) -> Content:
@@ -59,7 +62,7 @@ def bar(share: float, cells: int) -> Content:
 
 
 def _line(match: Match) -> Content:
-    systems = ", ".join(match.incident.header.systems[:_MOST_SYSTEMS])
+    systems = ", ".join(match.incident.header.systems[:_MAX_SYSTEMS])
     return Content.assemble(
         (f"{percent(match.confidence):>4} ", "bold"),
         bar(match.confidence, _BAR_CELLS),

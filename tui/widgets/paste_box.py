@@ -10,7 +10,7 @@ from textual.widgets import TextArea
 from kb.service.input import UserInput, attach, is_large
 from tui.actions import Place, bindings
 
-_QUIET_S = 0.15
+_QUIET_SECONDS = 0.15
 """A paste is searched for after so much quiet: terminals hand over long ones in parts."""
 _SAMPLE_KEYS = ("1", "2", "3")
 
@@ -65,7 +65,7 @@ class PasteBox(TextArea):
         self.insert(cleaned)
         if self._quiet:
             self._quiet.stop()
-        self._quiet = self.set_timer(_QUIET_S, self.action_search)
+        self._quiet = self.set_timer(_QUIET_SECONDS, self.action_search)
 
     def action_search(self) -> None:
         """Ask about what is in the box."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tui.lines import Lines  # imports NumPy, which the first screen does not wait for
 
 
-MOST_SELECTED = 10_000
+MAX_LINES_COPIED = 10_000
 """Maximum number of lines copied from a selection, which may be a whole log."""
 
 
@@ -22,7 +22,7 @@ def selected_text(lines: Lines, selection: Selection) -> str:
     start, end = selection
     first = start.y if start else 0
     last = min(end.y if end else lines.line_count, lines.line_count - 1)
-    kept = min(last, first + MOST_SELECTED - 1)
+    kept = min(last, first + MAX_LINES_COPIED - 1)
     texts = [lines.line(y + 1) or "" for y in range(first, kept + 1)]
     if end and texts and kept == end.y:
         texts[-1] = texts[-1][: end.x]

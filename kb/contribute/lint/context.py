@@ -36,7 +36,8 @@ from kb.incident import Incident
 from kb.log import Log
 from kb.paths import cache_directory, index_directory, packed_index
 
-_MOST_QUESTIONS = 20_000
+_MAX_QUESTIONS_KEPT = 20_000
+"""Number of vectors kept between runs, about 1.5 kB each."""
 
 
 class LintContext:
@@ -186,6 +187,6 @@ def _read_questions(model: str) -> dict[str, bytes]:
 
 
 def _write_questions(model: str, vectors: dict[str, bytes]) -> None:
-    latest = dict(list(vectors.items())[-_MOST_QUESTIONS:])
+    latest = dict(list(vectors.items())[-_MAX_QUESTIONS_KEPT:])
     with suppress(OutputError):
         write_whole(_questions_file(model), msgspec.msgpack.encode(latest))

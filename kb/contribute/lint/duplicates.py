@@ -17,7 +17,8 @@ from kb.problem import Problem
 _TITLES, _SYMPTOMS = 0.75, 0.78
 """Cosines above those of any two shipped records that are not told apart by `Distinguish`."""
 _SHARED, _FEWEST = 0.75, 3
-_SYMPTOM_CHARACTERS = 600
+_MAX_SYMPTOM_CHARACTERS = 600
+"""Characters of a symptom that are compared: its first sentences."""
 
 
 class NearDuplicate(Rule):
@@ -62,7 +63,7 @@ class _Likeness:
         self._files = context.files
         encode = context.knowledge.encoder.encode
         titles = [file.incident.title for file in context.files]
-        symptoms = [file.incident.body.symptom[:_SYMPTOM_CHARACTERS] for file in context.files]
+        symptoms = [file.incident.body.symptom[:_MAX_SYMPTOM_CHARACTERS] for file in context.files]
         self._titles = encode(titles) * _written(titles)
         self._symptoms = encode(symptoms) * _written(symptoms)
         self._lines = [

@@ -13,8 +13,10 @@ from kb.incident import Kind
 from kb.log import Log
 from kb.problem import Problem
 
-_MOST_ASKED = 20
-_MOST_ALIKE = 10
+_MAX_FILES_ASKED = 20
+"""Number of chosen files whose neighbours are looked for; it bounds the seconds of a check."""
+_MAX_NEIGHBOURS = 10
+"""Number of records taken from one answer: those whose evidence a new record could win."""
 
 
 class StolenEvidence(Rule):
@@ -86,9 +88,9 @@ def _alike(context: LintContext) -> list[CheckedFile]:
     """Those that the user did not ask about, and that come up with what the chosen ones hold."""
     found = {
         match.incident.id
-        for file in context.chosen[:_MOST_ASKED]
+        for file in context.chosen[:_MAX_FILES_ASKED]
         for text in ("\n".join(file.incident.body.evidence), file.incident.body.symptom)
-        for match in diagnose(Log.from_text(text), context.knowledge).candidates[:_MOST_ALIKE]
+        for match in diagnose(Log.from_text(text), context.knowledge).candidates[:_MAX_NEIGHBOURS]
     }
     own = {
         Pattern(signature.pattern, signature.regex)

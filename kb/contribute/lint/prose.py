@@ -15,7 +15,8 @@ from kb.evidence.glossary import has_chinese
 from kb.incident import Kind
 from kb.problem import Problem, Severity
 
-_LEAST_ALIASES = 5
+_MIN_ALIASES = 5
+"""Number of aliases of a record, as its page says."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _CODE = re.compile(r"`[^`]*`")
 _BARE = re.compile(
@@ -167,7 +168,7 @@ class FewAliases(Rule):
 
     def check(self, file: CheckedFile) -> Iterator[Problem]:
         aliases = file.incident.header.aliases
-        if len(aliases) < _LEAST_ALIASES and not any(MARK in alias for alias in aliases):
+        if len(aliases) < _MIN_ALIASES and not any(MARK in alias for alias in aliases):
             said = f"the record has only {len(aliases)} aliases"
             yield self.problem(file, "aliases:", said)
 

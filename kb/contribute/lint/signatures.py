@@ -16,11 +16,16 @@ from kb.incident import Kind, Signature, Strength
 from kb.markdown import as_written
 from kb.problem import Problem
 
-_MOST_RECORDS = 24
-_MOST_NAMED = 3
-_MOST_ORDINARY = 0.02
-_FREQUENT = 0.10
-_LEAST_BEGINNING = 3
+_MAX_RECORDS_MATCHED = 24
+"""Number of other records whose evidence a signature may match: two dozen, as its page says."""
+_MAX_RECORDS_NAMED = 3
+"""Number of records named in one message."""
+_MAX_ORDINARY_SHARE = 0.02
+"""Share of the lines of a healthy log that a weak signature may match."""
+_MAX_BEGINNING_SHARE = 0.10
+"""Share of the lines of a healthy log that may contain the beginning of a pattern."""
+_MIN_BEGINNING_CHARACTERS = 3
+"""Length of a beginning that is checked; a shorter one is in many lines by chance."""
 _ESCAPED = re.compile(r"\\([^\w\s])|([^\\.\[\](){}*+?|^$])")
 
 
@@ -128,7 +133,7 @@ class FiresOnOrdinaryLog(Rule):
         for pattern, count in seen.items():
             for file, signature in declared.get(pattern, ()):
                 strong = signature.strength is Strength.STRONG
-                if strong or count > _MOST_ORDINARY * len(lines):
+                if strong or count > _MAX_ORDINARY_SHARE * len(lines):
                     fires = f"matches {count} lines of a healthy log"
                     yield _problem(
                         self, file, signature, f"this {signature.strength} signature {fires}"
@@ -162,7 +167,7 @@ class FiresOnManyRecords(Rule):
         for pattern, owners in _of_incidents(context).items():
             for file, signature in owners:
                 others = fired[pattern] - (pattern in context.fired(_evidence(file)))
-                if others > _MOST_RECORDS:
+                if others > _MAX_RECORDS_MATCHED:
                     fires = f"matches the evidence of {others} other records"
                     yield _problem(self, file, signature, f"this signature {fires}")
 
@@ -198,8 +203,10 @@ class FrequentBeginning(Rule):
         lines = _ordinary()
         for signature in file.incident.header.signatures:
             word = beginning(signature.pattern) if signature.regex else ""
-            count = sum(word in line for line in lines) if len(word) >= _LEAST_BEGINNING else 0
-            if count > _FREQUENT * len(lines):
+            count = (
+                sum(word in line for line in lines) if len(word) >= _MIN_BEGINNING_CHARACTERS else 0
+            )
+            if count > _MAX_BEGINNING_SHARE * len(lines):
                 share = f"{count} of {len(lines)} lines of a healthy log"
                 yield _problem(self, file, signature, f"its first word `{word}` is in {share}")
 
@@ -245,8 +252,8 @@ def _of_incidents(context: LintContext) -> dict[Pattern, list[tuple[CheckedFile,
 
 
 def _named(identifiers: list[str]) -> str:
-    named = ", ".join(f"`{identifier}`" for identifier in identifiers[:_MOST_NAMED])
-    others = len(identifiers) - _MOST_NAMED
+    named = ", ".join(f"`{identifier}`" for identifier in identifiers[:_MAX_RECORDS_NAMED])
+    others = len(identifiers) - _MAX_RECORDS_NAMED
     return f"{named} and of {others} others" if others > 0 else named
 
 
