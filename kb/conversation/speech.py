@@ -10,12 +10,12 @@ from kb.diagnosis import Match
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
 from kb.log.clean import strip_controls
+from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 _LONGEST_QUOTE = 160
 _MOST_MOVED = 3
 _LEAST_MOVE = 0.01
-_JOINED = re.compile(r"(?<!\n)\n(?!\n|\s*[-*\d])")
 _CITED = re.compile(r"\[([A-Za-z0-9][A-Za-z0-9.-]*)\]")
 
 
@@ -47,16 +47,11 @@ def cite(incident: Incident) -> str:
     return f"{incident.title} [{incident.id}]"
 
 
-def flowing(markdown: str) -> str:
-    """A record's paragraphs with their lines joined; lists stay lists."""
-    return _JOINED.sub(" ", markdown)
-
-
 def numbered_step(number: int, step: Step) -> str:
     """A step of a fix, its command ready to copy."""
     command = f"\n```{step.language}\n{step.command}\n```" if step.command else ""
-    why = f"\n{flowing(step.why)}" if step.why else ""
-    return f"{number}. {flowing(step.text)}{command}{why}"
+    why = f"\n{join_soft_breaks(step.why)}" if step.why else ""
+    return f"{number}. {join_soft_breaks(step.text)}{command}{why}"
 
 
 def moved(before: Sequence[Match], after: Sequence[Match]) -> str:

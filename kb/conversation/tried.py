@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from index.tokens import tokenize
-from kb.conversation.speech import flowing, quote
+from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Told
 from kb.corpus.base import KnowledgeBase
 from kb.evidence.glossary import translate
 from kb.incident import Incident, Step
+from kb.soft_breaks import join_soft_breaks
 
 PERSISTS_IF_RIGHT = 0.3
 """The record is right, its remedy was taken, and the trouble is still there all the same."""
@@ -77,7 +78,7 @@ def tried(clause: str, conversation: Conversation, knowledge: KnowledgeBase) -> 
 
 
 def _sentence(taken: TakenStep) -> str:
-    text = flowing(taken.step.text)
+    text = join_soft_breaks(taken.step.text)
     step = f"Marked step {taken.number} of [{taken.incident.id}] as done: {text}"
     if _only_looks(taken.step):
         return step
