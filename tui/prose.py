@@ -6,13 +6,14 @@ import re
 
 from textual.content import Content
 
+from kb.soft_breaks import join_soft_breaks
+
 _CODE = re.compile(r"`([^`\n]+)`")
-_JOINED = re.compile(r"(?<!\n)\n(?!\n|\s*(?:[-*]|\d+\.)\s)")
 
 
 def inline(markdown: str) -> Content:
     """Paragraphs with their lines joined and `code` set apart."""
-    pieces = _CODE.split(_JOINED.sub(" ", markdown.strip()))
+    pieces = _CODE.split(join_soft_breaks(markdown.strip()))
     return Content.assemble(
         *((piece, "$secondary" if number % 2 else "") for number, piece in enumerate(pieces))
     )

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import os
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kb import __version__
-from kb.errors import KbError
+from kb.errors import KbError, LogError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "tui": "open the terminal UI: paste, read, discuss",
@@ -34,7 +39,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _LazyGroup(click.Group):
-    """A group that imports each command only when it is needed."""
+    """A group that imports each command only when it is needed. A path needs no command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -42,8 +47,25 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"kb.cli.{cmd_name}").command
-        return command
+        return _import_command(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in COMMANDS:
+            return super().resolve_command(ctx, args)
+        if os.path.exists(name):  # noqa: PTH110  Path.exists raises where a name is too long
+            return "", _import_command("start"), args
+        if ctx.resilient_parsing:  # a completion
+            return None, None, args
+        raise _not_found(name)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        found = super().shell_complete(ctx, incomplete)
+        return found or [CompletionItem(incomplete, type="file")]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -58,26 +80,50 @@ class _LazyGroup(click.Group):
             raise click.ClickException(strip_controls(str(error))) from error
 
 
+def _import_command(name: str) -> click.Command:
+    command: click.Command = importlib.import_module(f"kb.cli.{name}").command
+    return command
+
+
+def _not_found(name: str) -> KbError:
+    from kb.cli.unknown import unknown
+
+    if "/" in name or "." in name:
+        return LogError(name, "no such file or directory")
+    return KbError(unknown("command", name, COMMANDS, "kb --help lists the commands"))
+
+
+def _is_input_piped() -> bool:
+    """Whether stdin is a pipe or a file; a terminal and /dev/null are devices."""
+    return not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
+
+
 @click.group(
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
+    subcommand_metavar="[PATH]... | COMMAND [ARGS]...",
 )
 @click.version_option(__version__, prog_name="kb", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Find known incidents of distributed training and inference, and their fixes.
 
+    With PATH (a log, or a directory with the logs of one job) or with piped input, open the
+    terminal UI; if the output is not a terminal, answer like kb ask.
+
     \b
+    kb slurm-4711.out
+    some command 2>&1 | kb
     kb ask "NCCL WARN Error while creating shared memory segment"
     kb ask -f slurm-4711.out
     some command 2>&1 | kb ask
     """
-    if ctx.invoked_subcommand is None and sys.stdin.isatty() and sys.stdout.isatty():
-        from kb.cli.tui import open_screen
-
-        ctx.exit(open_screen())
-    elif ctx.invoked_subcommand is None:
+    if ctx.invoked_subcommand is not None:
+        return
+    if _is_input_piped() or (sys.stdin.isatty() and sys.stdout.isatty()):
+        ctx.invoke(_import_command("start"))
+    else:
         click.echo(ctx.get_help())
 
 

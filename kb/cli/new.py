@@ -11,7 +11,8 @@ import click
 from kb.cli import incidents_option
 from kb.cli.case import diagnosed, open_service, read_case
 from kb.cli.terminal import say
-from kb.errors import LogError
+from kb.cli.unknown import unknown
+from kb.errors import KbError, LogError
 from kb.service.service import DEFAULT_MATCHES
 from kb.settings import Settings, load_settings
 
@@ -87,9 +88,8 @@ def _log_of_cluster(identifier: str, results: Path) -> Log:
     paths = [row.path for row in rows if row.cluster == identifier]
     if not paths:
         known = sorted({row.cluster for row in rows if row.cluster})
-        raise click.UsageError(
-            f"{results} has no cluster `{identifier}`; it has {', '.join(known) or 'none'}"
-        )
+        advice = f"{results} has {', '.join(known) or 'none'}"
+        raise KbError(unknown("cluster", identifier, known, advice))
     return open_log(paths[0])
 
 

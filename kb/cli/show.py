@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from kb.cli import incidents_option
+from kb.cli.unknown import unknown
 from kb.corpus.directories import IncidentDirectories
-from kb.errors import CorpusError
+from kb.errors import CorpusError, KbError
 from kb.settings import load_settings
 
 
+def _complete_id(
+    ctx: click.Context, _parameter: click.Parameter, start: str
+) -> list[CompletionItem]:
+    """The ids that begin so. A completion has no place to tell what is wrong with the settings."""
+    try:
+        ids = IncidentDirectories(load_settings(ctx.params.get("incidents") or ()).incidents).ids()
+    except KbError:
+        return []
+    return [CompletionItem(name) for name in ids if name.startswith(start)]
+
+
 @click.command("show")
-@click.argument("identifier", metavar="ID")
+@click.argument("identifier", metavar="ID", shell_complete=_complete_id)
 @incidents_option
 def command(identifier: str, incidents: tuple[Path, ...]) -> None:
     """Show the incident ID; in a pipe, print the Markdown of its file unchanged."""
     library = IncidentDirectories(load_settings(incidents).incidents)
     file = library.find(identifier)
     if file is None:
-        raise CorpusError(f"unknown incident `{identifier}`{_nearest(identifier, library)}")
+        advice = "run kb list to see all incidents"
+        raise CorpusError(unknown("incident", identifier, library.ids(), advice))
     if not sys.stdout.isatty():
         click.echo(file.source(), nl=False)
         return
@@ -30,10 +43,3 @@ def command(identifier: str, incidents: tuple[Path, ...]) -> None:
     from kb.views.record import render
 
     show(render(file.read()))
-
-
-def _nearest(identifier: str, library: IncidentDirectories) -> str:
-    names = difflib.get_close_matches(
-        identifier, [file.path.stem for file in library.files()], n=3, cutoff=0.5
-    )
-    return f"; did you mean {', '.join(names)}?" if names else "; run kb list to see all incidents"

@@ -22,17 +22,8 @@ def command(paths: tuple[Path, ...], incidents: tuple[Path, ...]) -> None:
     PATH is a log file or a directory with the logs of one job. Without PATH, kb reads piped
     input, if any.
     """
-    raise click.exceptions.Exit(open_screen(paths, incidents))
-
-
-def open_screen(paths: tuple[Path, ...] = (), incidents: tuple[Path, ...] = ()) -> int:
-    """Run the app and return its exit code.
-
-    Raises:
-        KbError: there is no terminal, or a path cannot be read.
-    """
     if not sys.stdout.isatty():
         raise KbError("the terminal UI needs a terminal; in a pipe use kb ask")
     (face,) = entry_points(group="incident_kb.faces", name="tui")
     code: int = face.load()(load_settings(incidents), paths)
-    return code
+    raise click.exceptions.Exit(code)

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from index.tokens import tokenize
-from kb.conversation.speech import join_lines, quote
+from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.evidence.glossary import translate
 from kb.incident import Incident, Step
+from kb.soft_breaks import join_soft_breaks
 
 PERSISTS_IF_RIGHT = 0.3
 """Likelihood that the problem persists after a remedy of the right record: the remedy may have been
@@ -81,7 +82,7 @@ def parse_done_step(
 
 
 def _sentence(taken: TakenStep) -> str:
-    text = join_lines(taken.step.text)
+    text = join_soft_breaks(taken.step.text)
     step = f"Marked step {taken.number} of [{taken.incident.id}] as done: {text}"
     if _only_looks(taken.step):
         return step

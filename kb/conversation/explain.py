@@ -6,20 +6,14 @@ from collections.abc import Callable, Iterator
 
 from kb.conversation.commands import Command, Request
 from kb.conversation.naming import record_by_name
-from kb.conversation.speech import (
-    cite,
-    join_lines,
-    numbered_step,
-    quote,
-    quote_with_location,
-    tool_turn,
-)
+from kb.conversation.speech import cite, numbered_step, quote, quote_with_location, tool_turn
 from kb.conversation.state import Conversation, Turn
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import declared_pattern
 from kb.diagnosis import Match
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Strength
+from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 _MAX_PATTERNS_NAMED = 3
@@ -74,7 +68,11 @@ def _fix(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBa
         done = " (done)" if (incident.id, number) in conversation.done else ""
         steps.append(numbered_step(number, step).replace(f"{number}. ", f"{number}.{done} ", 1))
     text = "\n".join(
-        [f"Fix for {cite(incident)}:", *steps, f"Then verify: {join_lines(incident.body.verify)}"]
+        [
+            f"Fix for {cite(incident)}:",
+            *steps,
+            f"Then verify: {join_soft_breaks(incident.body.verify)}",
+        ]
     )
     return tool_turn(text, [incident.id])
 
@@ -93,9 +91,8 @@ def _next(incident: Incident, conversation: Conversation, _knowledge: KnowledgeB
         number, step = open_steps[0]
         parts.append(f"Step {number} for [{incident.id}]:\n{numbered_step(number, step)}")
     else:
-        parts.append(
-            f"All steps for [{incident.id}] are done. To verify: {join_lines(incident.body.verify)}"
-        )
+        verify = join_soft_breaks(incident.body.verify)
+        parts.append(f"All steps for [{incident.id}] are done. To verify: {verify}")
     return tool_turn("\n\n".join(parts), conversation.pool)
 
 
@@ -176,7 +173,7 @@ def _would_tell(incident: Incident, conversation: Conversation) -> Iterator[str]
     for owner, other in ((incident, first), (first, incident)):
         for item in owner.body.distinguish:
             if item.other == other.id:
-                question = join_lines(item.question)
+                question = join_soft_breaks(item.question)
                 yield f"To tell it apart from [{first.id}]: {question} Yes points to [{owner.id}]."
                 return
 

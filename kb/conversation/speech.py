@@ -10,6 +10,7 @@ from kb.diagnosis import Match
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
 from kb.log.clean import strip_controls
+from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 _MAX_QUOTE_CHARACTERS = 160
@@ -18,7 +19,6 @@ _MAX_CHANGES_NAMED = 3
 """Records whose change is stated after a statement, the largest changes first."""
 _MIN_CHANGE = 0.01
 """Minimum change of a confidence that is stated; smaller ones vanish when rounded to percent."""
-_JOINED = re.compile(r"(?<!\n)\n(?!\n|\s*[-*\d])")
 _CITED = re.compile(r"\[([A-Za-z0-9][A-Za-z0-9.-]*)\]")
 
 
@@ -51,16 +51,11 @@ def cite(incident: Incident) -> str:
     return f"{incident.title} [{incident.id}]"
 
 
-def join_lines(markdown: str) -> str:
-    """A record's paragraphs with their lines joined; lists stay lists."""
-    return _JOINED.sub(" ", markdown)
-
-
 def numbered_step(number: int, step: Step) -> str:
     """A step of a fix, its command ready to copy."""
     command = f"\n```{step.language}\n{step.command}\n```" if step.command else ""
-    why = f"\n{join_lines(step.why)}" if step.why else ""
-    return f"{number}. {join_lines(step.text)}{command}{why}"
+    why = f"\n{join_soft_breaks(step.why)}" if step.why else ""
+    return f"{number}. {join_soft_breaks(step.text)}{command}{why}"
 
 
 def describe_change(before: Sequence[Match], after: Sequence[Match]) -> str:

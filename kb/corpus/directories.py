@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from kb.corpus.document import digest, to_document
 from kb.corpus.sources import SourceContent
 from kb.errors import CorpusError, IncidentError
 from kb.incident import Incident
@@ -74,6 +73,10 @@ class IncidentDirectories:
                 )
         return [chosen[key] for key in sorted(chosen)]
 
+    def ids(self) -> list[str]:
+        """The ids of all incidents; reads no file."""
+        return [file.path.stem for file in self.files()]
+
     def find(self, identifier: str) -> IncidentFile | None:
         """The file of one incident."""
         return next((file for file in self.files() if file.path.stem == identifier), None)
@@ -91,6 +94,9 @@ class IncidentDirectories:
 
     def read(self, stored: Mapping[str, str]) -> SourceContent:
         """The records as documents; a file whose digest is stored is not parsed again."""
+        # A completion of ids waits for none of this.
+        from kb.corpus.document import digest, to_document
+
         content = SourceContent([], [], [])
         for file in self.files():
             try:

@@ -115,25 +115,36 @@ def from_arguments(paths: Sequence[Path]) -> UserInput:
     Raises:
         LogError: a path does not exist or cannot be read, or there is no terminal to type at.
     """
-    if paths:
-        user_input = UserInput(paths=tuple(paths), name=", ".join(map(str, paths)))
-        _ = user_input.sources  # a wrong path is told before the screen opens
-        return user_input
-    return UserInput() if sys.stdin.isatty() else _piped()
+    user_input = _named(paths) if paths else _piped()
+    if not sys.stdin.isatty():
+        _read_keyboard()
+    return user_input
+
+
+def _named(paths: Sequence[Path]) -> UserInput:
+    user_input = UserInput(paths=tuple(paths), name=", ".join(map(str, paths)))
+    _ = user_input.sources  # a wrong path is told before the screen opens
+    return user_input
 
 
 def _piped() -> UserInput:
-    """Read the pipe to its end, then give the keyboard back to whoever reads the input."""
+    """The pipe, read to its end."""
+    if sys.stdin.isatty():
+        return UserInput()
     with _spool() as file:
         while chunk := sys.stdin.buffer.read(1 << 20):
             file.write(chunk)
+    return UserInput(paths=(Path(file.name),), name="piped log", spooled=True)
+
+
+def _read_keyboard() -> None:
+    """Put the keyboard in the place of stdin."""
     try:
         keyboard = os.open("/dev/tty", os.O_RDONLY)
     except OSError as error:
         raise LogError("/dev/tty", "no terminal for keyboard input; use kb ask instead") from error
     os.dup2(keyboard, sys.stdin.fileno())
     os.close(keyboard)
-    return UserInput(paths=(Path(file.name),), name="piped log", spooled=True)
 
 
 def _spool() -> tempfile._TemporaryFileWrapper[bytes]:

@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from kb.incident import Step
+from kb.soft_breaks import join_soft_breaks
 
 _INDENT = 2
 _FULL, _EMPTY = "█", "░"
 _CODE = re.compile(r"`([^`\n]+)`")
-_JOINED = re.compile(r"(?<!\n)\n(?!\n|\s*[-*\d])")
 
 
 def bar(share: float, cells: int) -> Text:
@@ -37,8 +37,7 @@ def indented(part: RenderableType, by: int = _INDENT) -> RenderableType:
 def prose(markdown: str) -> Text:
     """A record's paragraph: lines joined, `code` set apart."""
     text = Text()
-    rest = _JOINED.sub(" ", markdown)
-    for number, piece in enumerate(_CODE.split(rest)):
+    for number, piece in enumerate(_CODE.split(join_soft_breaks(markdown))):
         text.append(piece, "cyan" if number % 2 else "")
     return text
 

@@ -166,6 +166,33 @@ def test_a_log_is_piped_in_and_the_keyboard_works(terminal: Open) -> None:
     screen.ended()
 
 
+@pytest.mark.parametrize("line", ["{kb} {log}", "{kb} {log} < /dev/null", "cat {log} | {kb}"])
+def test_a_log_needs_no_command(terminal: Open, line: str) -> None:
+    screen = terminal(line.format(kb=KB, log=shlex.quote(str(LOG))))
+    screen.until(ANSWER)
+    screen.press("q")
+    screen.ended()
+
+
+def test_an_empty_pipe_leaves_the_keyboard(terminal: Open) -> None:
+    screen = terminal(f"true | {KB}")
+    screen.until("piped log")
+    screen.press("q")
+    screen.ended()
+
+
+def test_without_input_the_help_is_printed(terminal: Open) -> None:
+    screen = terminal(f"{KB} < /dev/null", (120, 50))
+    assert "Usage: kb" in screen.until("exit=0")
+
+
+def test_a_log_is_answered_into_a_pipe(terminal: Open) -> None:
+    screen = terminal(f"{KB} {shlex.quote(str(LOG))} | head -3")
+    answered = screen.until("exit=0")
+    assert "MATCH" in answered
+    assert "Traceback" not in answered
+
+
 def test_the_logs_of_a_job(terminal: Open) -> None:
     job = ROOT / "benchmarks" / "jobs" / "acc-lora" / "logs"
     screen = terminal(f"{KB} tui {shlex.quote(str(job))}")
