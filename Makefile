@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all lint test-models test-ray encoder confidence quality ablation bench fuzz \
-  soak clean
+.PHONY: demo test test-all lint schema test-models test-ray encoder confidence quality ablation bench \
+  fuzz soak clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/kb index
@@ -26,6 +26,12 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/kb lint
+
+schema: $(VENV)/.installed
+	@mkdir -p build
+	$(BIN)/python -c 'from kb.service.wire import indented, json_schema; \
+	  print(indented(json_schema()))' > build/ask.schema.json
+	mv build/ask.schema.json docs/ask.schema.json
 
 test-models: $(VENV)/.models
 	$(BIN)/python -m pytest tests/models
@@ -64,6 +70,7 @@ soak: $(VENV)/.installed
 
 bench: $(VENV)/.models
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.tiers
 
 clean:
 	rm -rf $(VENV)
