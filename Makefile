@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all lint lint-code test-models test-ray encoder confidence quality \
+.PHONY: demo test test-all lint lint-code schema test-models test-ray encoder confidence quality \
   ablation bench fuzz soak clean
 
 demo: $(VENV)/.installed
@@ -28,6 +28,12 @@ lint-code: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+schema: $(VENV)/.installed
+	@mkdir -p build
+	$(BIN)/python -c 'from kb.service.wire import indented, json_schema; \
+	  print(indented(json_schema()))' > build/ask.schema.json
+	mv build/ask.schema.json docs/ask.schema.json
 
 test-models: $(VENV)/.models
 	$(BIN)/python -m pytest tests/models
@@ -66,6 +72,7 @@ soak: $(VENV)/.installed
 
 bench: $(VENV)/.models
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.tiers
 
 clean:
 	rm -rf $(VENV)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Self
 
 from index.documents import Candidate, Query
 from index.encoder import Encoder
+from index.errors import StoreMissing
 from index.progress import Notify, Report, silent_notify, silent_report
 from index.signatures import Scanner
 from kb.corpus.document import from_payload
@@ -52,10 +54,12 @@ class KnowledgeBase:
         return self._encoder()
 
     def search(self, query: Query, tier: TierName = TierName.CURATED) -> list[Candidate]:
-        """Search the index of one tier; a missing tier gives no results."""
+        """Search the index of one tier; a tier that nobody has made gives no results."""
         if tier is TierName.CURATED:
             return self._curated.search(query)
-        return self._others[tier].search(query) if tier in self._others else []
+        with suppress(StoreMissing):
+            return self._others[tier].search(query) if tier in self._others else []
+        return []
 
     def incidents(self) -> list[Incident]:
         """All curated records, in order of their ids."""

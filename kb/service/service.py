@@ -56,6 +56,8 @@ class Service:
         self._looked_at = -REFRESH_SECONDS
         self._closed = False
         self._stop = threading.Event()
+        # Held while a request is handed over, so that threads that ask at once do it in turn.
+        self._door = threading.Lock()
 
     def open(self) -> Future[int]:
         """Load the index, after building it where it is missing; give the number of incidents.
@@ -75,8 +77,7 @@ class Service:
             LogError: it cannot be read.
             SupersededError: another diagnosis began.
         """
-        self._stop.set()
-        self._stop = stop = threading.Event()
+        stop = self._stop_older()
 
         def check() -> None:
             if stop.is_set():
@@ -131,11 +132,14 @@ class Service:
         self._looked_at = -REFRESH_SECONDS
 
     def close(self) -> None:
-        """Stop reading and release the index; does not wait."""
-        self._closed = True
-        self._stop.set()
-        self._pool.submit(self._release)
-        self._pool.shutdown(wait=False)
+        """Stop reading and release the index; does not wait. Requests without an answer so far, and
+        all later ones, raise SupersededError."""
+        with self._door:
+            if not self._closed:
+                self._closed = True
+                self._stop.set()
+                self._pool.submit(self._release)
+                self._pool.shutdown(wait=False)
 
     def __enter__(self) -> Self:
         return self
@@ -144,17 +148,32 @@ class Service:
         self.close()
 
     def _ask(self, question: Callable[[KnowledgeBase], Result]) -> Future[Result]:
-        return self._pool.submit(lambda: question(self._current()))
+        with self._door:
+            if not self._closed:
+                return self._pool.submit(lambda: question(self._current()))
+        refused: Future[Result] = Future()
+        refused.set_exception(SupersededError())
+        return refused
+
+    def _stop_older(self) -> threading.Event:
+        """Stop the diagnosis that was asked for before; return what stops the new one."""
+        with self._door:
+            self._stop.set()
+            self._stop = threading.Event()
+            return self._stop
 
     def _current(self) -> KnowledgeBase:
         """The knowledge as it is on disk now."""
         if self._closed:
             raise SupersededError
+        now = time.monotonic()
+        due = now - self._looked_at >= REFRESH_SECONDS
+        if due:
+            self._looked_at = now  # before looking: what changes meanwhile may ask for another look
         if self._knowledge is None:
             self._knowledge = self._opened()
-        elif time.monotonic() - self._looked_at >= REFRESH_SECONDS:
+        elif due:
             self._refresh(self._knowledge)
-        self._looked_at = time.monotonic()
         return self._knowledge
 
     def _opened(self) -> KnowledgeBase:

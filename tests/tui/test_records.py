@@ -146,3 +146,21 @@ async def test_a_draft_that_cannot_be_written_stays(start: Start, tmp_path: Path
         await press(pilot, "ctrl+o")
         await until_shown(pilot, "cannot write")
         assert isinstance(pilot.app.screen, DraftScreen)
+
+
+async def test_a_draft_in_the_directory_of_the_team_is_found_by_the_next_search(
+    start: Start, tmp_path: Path
+) -> None:
+    team = tmp_path / "team"
+    team.mkdir()
+    async with start(incidents=(str(team),)) as pilot:
+        await paste(pilot, UNKNOWN)
+        await until_shown(pilot, "No known incident matches")
+        await press(pilot, "n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DraftScreen))
+        await press(pilot, "ctrl+o")
+        await until(pilot, lambda: "Written" in told(pilot))
+        (record,) = team.glob("*.md")
+        await paste(pilot, f"{UNKNOWN}\n")
+        await until_shown(pilot, record.stem[:20])
+        assert "No known incident matches" not in shown(pilot)

@@ -1,0 +1,100 @@
+"""One place decides the verdict: a confidence never means two things."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from kb.conversation import begin
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import Diagnosis, diagnose
+from kb.log import Log
+from kb.service.handoff import HandOff
+from kb.service.wire import to_answer
+from kb.verdict import (
+    ANSWER_AT,
+    MAX_CONFIDENCE_AFTER_TALK,
+    MAX_CONFIDENCE_SHOWN,
+    MAX_GENERAL_CONFIDENCE,
+    SHOW_ALSO_AT,
+    SHOW_AT,
+    SHOW_CALM_AT,
+    Verdict,
+    decide,
+    percent,
+)
+
+NOW = datetime(2026, 11, 21, 3, 10, tzinfo=UTC)
+AROUND_THE_BAR = [
+    (0.72, Verdict.MATCH),
+    (0.7199, Verdict.POSSIBLE),
+    (0.98, Verdict.MATCH),
+    (0.1, Verdict.POSSIBLE),
+]
+
+
+@pytest.mark.parametrize(("confidence", "verdict"), AROUND_THE_BAR)
+def test_the_bar_belongs_to_the_match(confidence: float, verdict: Verdict) -> None:
+    assert decide(confidence) is verdict
+
+
+@pytest.mark.parametrize("healthy", [True, False])
+@pytest.mark.parametrize("follow_on", [True, False])
+def test_a_match_that_is_shown_decides_alone(*, follow_on: bool, healthy: bool) -> None:
+    assert decide(0.9, follow_on=follow_on, healthy=healthy) is Verdict.MATCH
+    assert decide(0.5, follow_on=follow_on, healthy=healthy) is Verdict.POSSIBLE
+
+
+def test_without_a_match_a_known_follow_on_error_is_worth_reading() -> None:
+    assert decide(None, follow_on=True) is Verdict.POSSIBLE
+    assert decide(None, follow_on=True, healthy=True) is Verdict.POSSIBLE
+    assert decide(None, healthy=True) is Verdict.HEALTHY
+    assert decide(None) is Verdict.UNKNOWN
+
+
+def test_only_what_can_be_read_is_found() -> None:
+    assert [verdict for verdict in Verdict if verdict.is_found] == [Verdict.MATCH, Verdict.POSSIBLE]
+
+
+def test_what_is_known_of_the_kind_alone_is_never_a_match() -> None:
+    assert decide(MAX_GENERAL_CONFIDENCE) is Verdict.POSSIBLE
+
+
+def test_thresholds_and_caps_are_in_order() -> None:
+    rising = [SHOW_ALSO_AT, SHOW_AT, SHOW_CALM_AT, MAX_GENERAL_CONFIDENCE, ANSWER_AT]
+    rising += [MAX_CONFIDENCE_AFTER_TALK, MAX_CONFIDENCE_SHOWN, 1.0]
+    assert rising == sorted(set(rising))
+
+
+@pytest.mark.parametrize(
+    ("confidence", "shown"),
+    [(0.0, "0%"), (0.0951, "10%"), (0.72, "72%"), (0.98, "98%"), (0.996, "99%"), (1.0, "99%")],
+)
+def test_nothing_is_shown_as_certain(confidence: float, shown: str) -> None:
+    assert percent(confidence) == shown
+
+
+@pytest.fixture(scope="module")
+def diagnosis(knowledge: KnowledgeBase) -> Diagnosis:
+    text = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Q1 (size 9637888)"
+    return diagnose(Log.from_text(text), knowledge)
+
+
+@pytest.mark.parametrize(("confidence", "verdict"), AROUND_THE_BAR)
+def test_every_face_says_the_same_of_a_confidence(
+    diagnosis: Diagnosis, confidence: float, verdict: Verdict
+) -> None:
+    matches = (replace(diagnosis.matches[0], confidence=confidence),)
+    concluded = replace(diagnosis.with_matches(matches), candidates=matches)
+    assert concluded.verdict is verdict
+    assert begin(concluded).verdict is verdict
+    assert HandOff.of(diagnosis, NOW, [], matches=matches).diagnosis.verdict is verdict
+    assert to_answer(concluded).verdict == verdict.value
+
+
+def test_a_conversation_that_rules_all_out_leaves_nothing_known(diagnosis: Diagnosis) -> None:
+    assert diagnosis.verdict.is_found
+    assert diagnosis.verdict_of(()) is Verdict.UNKNOWN
+    assert HandOff.of(diagnosis, NOW, [], matches=[]).diagnosis.verdict is Verdict.UNKNOWN
