@@ -22,8 +22,8 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 8
 
 
-SLOW = {"kb lint"}
-"""Reads and compares all incidents."""
+SLOW = {"kb lint", "kb list", "kb doctor"}
+"""They read all incidents."""
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from fuzz.targets import TARGETS
 FOUND = sorted(Path("tests/fuzz_corpus").glob("*/*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FOUND, ids=[f"{path.parent.name}-{path.name}" for path in FOUND])
 def test_found_input_breaks_nothing(path: Path) -> None:
     TARGETS[path.parent.name](path.read_bytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from kb.markdown import MAX_BYTES, parse, read, render
 from kb.markdown.rules import SHAPE_RULES
 
 SHIPPED = IncidentDirectories().files()
+load_shipped = cache(IncidentDirectories().load)
+"""ScannedLog all of them takes seconds."""
 
 RECORD = """\
 ---
@@ -194,7 +197,7 @@ def test_deeply_nested_yaml_is_refused() -> None:
 
 
 def test_every_shipped_record_has_chinese_and_english_aliases() -> None:
-    incidents, problems = IncidentDirectories().load()
+    incidents, problems = load_shipped()
     assert not problems
     for incident in incidents:
         chinese = [a for a in incident.header.aliases if any("一" <= c <= "鿿" for c in a)]
@@ -203,7 +206,7 @@ def test_every_shipped_record_has_chinese_and_english_aliases() -> None:
 
 
 def test_ids_are_unique_and_files_lie_under_their_first_system() -> None:
-    incidents, _ = IncidentDirectories().load()
+    incidents, _ = load_shipped()
     assert len({incident.id for incident in incidents}) == len(incidents) >= 30
     for file, incident in zip(SHIPPED, incidents, strict=True):
         assert Path(file.path).parent.name == incident.header.systems[0]

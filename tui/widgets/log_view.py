@@ -201,7 +201,9 @@ class LogView(ScrollView):
         number = self._jumping_to
         if number is None or self._lines is None or not self.size.height:
             return
-        if number <= self.line_count or self._lines.complete:
+        # All lines may be counted already, with the message that says so still on its way.
+        all_here = self._lines.complete and self.line_count == self._lines.line_count
+        if number <= self.line_count or all_here:
             self._jumping_to = None
             self.scroll_to(0, max(0, number - 1 - self.size.height // 3), animate=False, force=True)
 
