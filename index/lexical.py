@@ -58,7 +58,7 @@ def rarity(term: str, frequency: int, documents: int) -> float:
 
 def search(connection: sqlite3.Connection, weights: Mapping[str, float], limit: int) -> list[int]:
     """Numbers of the documents that share words with the query, best BM25 first."""
-    terms = sorted(weights, key=lambda term: -weights[term])[:_MAX_QUERY_TERMS]
+    terms = sorted(weights, key=lambda term: (-weights[term], term))[:_MAX_QUERY_TERMS]
     if not terms:
         return []
     rows = connection.execute(
