@@ -183,7 +183,7 @@ def _most_telling(lines: Sequence[EvidenceLine]) -> int:
 def _hosts(diagnosis: Diagnosis) -> frozenset[str]:
     job = diagnosis.job
     said = (*job.culprits, *job.timeline, *job.earlier) if job else ()
-    named = [*(one.host for one in said), *(line.host for line in diagnosis.evidence.lines)]
+    named = [*(line.host for line in said), *(line.host for line in diagnosis.evidence.lines)]
     return frozenset(filter(is_host, filter(None, named)))
 
 

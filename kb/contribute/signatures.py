@@ -41,7 +41,7 @@ def propose(evidence: str, knowledge: KnowledgeBase) -> tuple[Signature, ...]:
     }
     chosen: list[str] = []
     for part in sorted(graded, key=lambda part: (-graded[part], len(part))):
-        if graded[part] >= Grade.ERROR and not any(one in part for one in chosen):
+        if graded[part] >= Grade.ERROR and not any(other in part for other in chosen):
             chosen.append(part)
     return tuple(
         Signature(part, _strength(part, graded[part], others)) for part in chosen[:_MAX_SIGNATURES]

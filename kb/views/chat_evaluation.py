@@ -28,8 +28,8 @@ def _parts(report: ChatReport) -> Iterator[RenderableType]:
     )
     yield _rates({"chosen by expected gain": report.chosen, "in fixed order": report.fixed})
     yield Text("Never first", "bold")
-    for one in report.outcomes:
-        yield from _lost(one)
+    for outcome in report.outcomes:
+        yield from _lost(outcome)
 
 
 def _rates(rows: dict[str, Rates]) -> Table:
@@ -51,12 +51,12 @@ def _rates(rows: dict[str, Rates]) -> Table:
 
 
 def _lost(report: GroupReport) -> Iterator[Text]:
-    lost = [one for one in report.chosen if one.questions is None]
+    lost = [talk for talk in report.chosen if talk.questions is None]
     if lost:
         yield Text(f"  {report.group.line.strip()[:_MAX_QUOTE_CHARACTERS]}", "dim")
-    for one in lost:
-        yield Text(f"    {one.record}: {_why(one)}")
+    for talk in lost:
+        yield Text(f"    {talk.record}: {_why(talk)}")
 
 
-def _why(one: SimulatedTalk) -> str:
-    return f"{one.asked} questions asked" if one.candidate else "not among the candidates"
+def _why(talk: SimulatedTalk) -> str:
+    return f"{talk.asked} questions asked" if talk.candidate else "not among the candidates"

@@ -23,10 +23,10 @@ def render(report: Report) -> RenderableType:
 def render_jobs(report: JobReport) -> RenderableType:
     """Return the rates and a line a job."""
     table = _table(f"{report.jobs} jobs", "failed", "culprit", "line", "verdict", "advice")
-    for one in report.outcomes:
-        advice = "" if one.advice is None else _mark(one.advice)
-        marks = (_mark(one.failed), _mark(one.culprit), _mark(one.line))
-        table.add_row(f"{one.id} ({one.kind})", *marks, one.verdict, advice)
+    for outcome in report.outcomes:
+        advice = "" if outcome.advice is None else _mark(outcome.advice)
+        marks = (_mark(outcome.failed), _mark(outcome.culprit), _mark(outcome.line))
+        table.add_row(f"{outcome.id} ({outcome.kind})", *marks, outcome.verdict, advice)
     rates = (
         f"failed or healthy {report.failed:.3f}, first culprit {report.culprit:.3f}, root line"
         f" {report.line:.3f}, all three {report.right:.3f}; {report.answered} answered,"
@@ -78,12 +78,12 @@ def _negatives(report: Report) -> Table:
 def _reliability(report: Report) -> Table:
     title = f"calibration error {report.calibration_error:.3f}; confidence of first matches"
     table = _table(title, "answers", "stated", "correct")
-    for one in report.reliability:
+    for interval in report.reliability:
         table.add_row(
-            f"{one.low:.1f} to {one.high:.1f}",
-            str(one.answers),
-            f"{one.said:.3f}",
-            f"{one.right:.3f}",
+            f"{interval.low:.1f} to {interval.high:.1f}",
+            str(interval.answers),
+            f"{interval.said:.3f}",
+            f"{interval.right:.3f}",
         )
     return table
 
@@ -93,7 +93,7 @@ def _coverage(report: Report) -> Table:
     title = f"minimum confidence; separation {report.separation:.3f}"
     table = _table(title, "coverage", "precision")
     for bar in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
-        point = next((one for one in report.coverage if one.confidence >= bar), None)
+        point = next((point for point in report.coverage if point.confidence >= bar), None)
         if point:
             table.add_row(f"{bar:.1f}", f"{point.coverage:.3f}", f"{point.precision:.3f}")
     return table

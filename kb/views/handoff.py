@@ -101,7 +101,7 @@ def _facts(facts: Facts) -> Iterator[str]:
             value = [f"{key} {inner}" for key, inner in value.items()]
         if value not in (None, [], ()):
             values = value if isinstance(value, list | tuple) else [value]
-            yield f"- {name.replace('_', ' ')}: {', '.join(_code(str(one)) for one in values)}"
+            yield f"- {name.replace('_', ' ')}: {', '.join(_code(str(value)) for value in values)}"
 
 
 def _step(step: Step, done: bool) -> str:

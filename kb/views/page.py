@@ -88,7 +88,9 @@ def _incidents(summary: Summary, records: Mapping[str, Incident]) -> Iterator[di
                 for count, verdict in ((sure, Verdict.MATCH), (perhaps, Verdict.POSSIBLE))
                 if count
             ),
-            "examples": [one for one in summary.results if one.incident == name][:_MAX_EXAMPLES],
+            "examples": [result for result in summary.results if result.incident == name][
+                :_MAX_EXAMPLES
+            ],
         }
 
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.answers import Answer, answers_of, changes, recorded
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
-from kb.evaluate import Case, Outcome, Report, measure, read_cases, run
+from kb.evaluate import LabelledReport, Outcome, Report, measure, read_cases, run
 from kb.log.mask import mask
 from kb.verdict import Verdict
 from tests.conftest import FOUNDING
@@ -37,7 +37,7 @@ def ask(paths: list[Path], knowledge: KnowledgeBase) -> Answers:
     return outcomes, measure(outcomes, systems)
 
 
-def form_of(case: Case) -> str:
+def form_of(case: LabelledReport) -> str:
     """A log, or words in a language."""
     return "log" if case.kind == "log" else case.lang
 

@@ -33,7 +33,9 @@ class BrowseScreen(Screen[None]):
         self._texts = {incident.id: _searched(incident) for incident in incidents}
 
     def compose(self) -> ComposeResult:
-        systems = Counter(name for one in self._incidents.values() for name in one.header.systems)
+        systems = Counter(
+            name for incident in self._incidents.values() for name in incident.header.systems
+        )
         with Horizontal(id="filters"):
             yield Input(placeholder="search words (all must match)", id="words")
             yield Select(_options(systems), prompt="all systems", id="system", compact=True)

@@ -46,7 +46,7 @@ class LogPane(Vertical):
         """Mark the lines that speak for the selected incident. Shown is the first of them, of a job
         the first failure."""
         self._why, self._current = tuple(why), None
-        places = [(one.line.file, one.line.number) for one in why[:1]]
+        places = [(reason.line.file, reason.line.number) for reason in why[:1]]
         for file, number in [self._first_failure] if self._first_failure else places:
             self._turn_to(file)
             self._view.jump(number, highlight=False)
@@ -109,7 +109,9 @@ class LogPane(Vertical):
 
 def _first_failure(diagnosis: Diagnosis) -> tuple[str | None, int] | None:
     culprits = diagnosis.job.culprits if diagnosis.job else ()
-    return next(((one.file, one.line) for one in culprits if one.line is not None), None)
+    return next(
+        ((culprit.file, culprit.line) for culprit in culprits if culprit.line is not None), None
+    )
 
 
 def _ranks(diagnosis: Diagnosis) -> str:

@@ -115,7 +115,9 @@ def _filled(answers: Sequence[str], width: int) -> Iterator[Content]:
     line: list[Content] = []
     for number, answer in enumerate(answers, 1):
         piece = Content.assemble((str(number), "bold $accent"), " ", answer)
-        if line and sum(len(_GAP) + one.cell_length for one in (*line, piece)) > width + len(_GAP):
+        if line and sum(len(_GAP) + part.cell_length for part in (*line, piece)) > width + len(
+            _GAP
+        ):
             yield _GAP.join(line)
             line = []
         line.append(piece)
