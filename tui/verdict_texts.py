@@ -35,11 +35,11 @@ No line of this log shows an error, and no known hang fits it.
 _SLOW = "The job is slow, but it did not fail: press `r` to see the slow rank.\n"
 _EMPTY = "## Nothing to read\n\nThe input is empty.\n"
 _UNKNOWN = """\
-## No known incident matches
+## Nothing known matches
 
 This is a failure, but no record fits it well enough.
 
-**To help kb, add**
+**What would help**
 
 - the earliest error across all ranks, with the lines before it
 - the logs of all ranks: open their directory with `o`

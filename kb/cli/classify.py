@@ -143,7 +143,8 @@ def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:
     unreadable = finished.summary.unreadable
     if unreadable:
         names = ", ".join(unit.path for unit in unreadable)
-        say(f"skipped {len(unreadable)} unreadable inputs: {names}")
+        inputs = "input" if len(unreadable) == 1 else "inputs"
+        say(f"skipped {len(unreadable)} unreadable {inputs}: {names}")
     if finished.stopped:
         done = len(finished.summary.results)
         way = (

@@ -72,7 +72,7 @@ def _nothing(diagnosis: Diagnosis) -> str:
     if not diagnosis.evidence.total_lines:
         return "The input is empty."
     return (
-        "No known incident matches. To help kb, add the earliest error across all ranks with"
+        "Nothing known matches. Add the earliest error across all ranks with"
         " the lines before it, the versions and the launch command."
     )
 

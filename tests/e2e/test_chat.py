@@ -62,8 +62,8 @@ def test_a_command_is_never_broken(shipped_kb: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], b"what is it about"),
-        (["-f", "-"], b"stdin is the conversation"),
+        ([], b"no error given"),
+        (["-f", "-"], b"stdin holds the messages"),
         (["-f", "no-such.log"], b"no-such.log"),
     ],
 )

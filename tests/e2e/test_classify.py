@@ -176,7 +176,7 @@ def test_what_cannot_be_read_stops_nothing_and_is_named(kb: Run, logs: Path) -> 
     run = kb("classify", *ALONE, logs, gone, "--format", "jsonl")
     assert run.returncode == 0
     assert "gone.log" not in names(run.stdout)
-    assert b"1 of the inputs cannot be read" in run.stderr
+    assert b"skipped 1 unreadable input" in run.stderr
     assert b"half.gz is damaged" in run.stderr
     assert b"Traceback" not in run.stderr
 

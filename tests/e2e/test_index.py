@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -71,16 +70,6 @@ def test_team_directory_adds_and_changed_files_are_found_at_once(
     assert first(by_variable) == "zz-team-lamp-is-red"
     path.unlink()
     assert kb("ask", "--json", "--incidents", team, stdin=question, cache=cache).returncode == 1
-
-
-def test_a_teams_first_index_takes_what_the_package_has(
-    kb: Run, cache: Path, tmp_path: Path
-) -> None:
-    team_record(tmp_path / "team")
-    text = kb("index", "--incidents", tmp_path / "team", cache=cache).stdout.decode()
-    encoded = re.search(r"(\d+) passages encoded", text)
-    assert encoded is not None
-    assert int(encoded[1]) < 20
 
 
 def test_same_id_in_a_later_directory_overrides(kb: Run, cache: Path, tmp_path: Path) -> None:

@@ -93,4 +93,4 @@ def test_jobs_are_measured(shipped_kb: Run, tmp_path: Path) -> None:
     table = shipped_kb("eval", "--jobs", tmp_path).stdout.decode()
     assert "nmt-ende (exception)" in table
     assert shipped_kb("eval").returncode == 2
-    assert b"holds no" in shipped_kb("eval", "--jobs", tmp_path / "nmt-ende").stderr
+    assert b"contains no" in shipped_kb("eval", "--jobs", tmp_path / "nmt-ende").stderr

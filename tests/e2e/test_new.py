@@ -179,7 +179,7 @@ def test_unknown_cluster_becomes_a_draft(kb: Run, tmp_path: Path) -> None:
     [
         ((), b"--from-log"),
         (("--from-log", "missing.log"), b"missing.log"),
-        (("--from-log", "-"), b"no line"),
+        (("--from-log", "-"), b"no text"),
         (("--from-cluster", "abc"), b"--results"),
     ],
 )

@@ -153,7 +153,7 @@ async def test_a_desktop_that_hangs_is_left_alone(
     program(home / "bin", "xclip", "exec sleep 600")
     monkeypatch.setenv("PATH", f"{home / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("DISPLAY", ":0")
-    monkeypatch.setattr("tui.clipboard._HELPER_SECONDS", 0.1)
+    monkeypatch.setattr("tui.clipboard._HELPER_TIMEOUT_SECONDS", 0.1)
     assert (await copied(COMMAND)).startswith("Sent to the terminal's clipboard")
 
 

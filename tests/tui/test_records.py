@@ -96,7 +96,7 @@ async def test_a_search_is_repeated_after_a_restart(start: Start, tmp_path: Path
         await press(pilot, "escape")
         await paste(pilot, SHM)
         await press(pilot, "o", *"train.log", "enter")
-        await until_shown(pilot, "No known incident matches")
+        await until_shown(pilot, "Nothing known matches")
     async with start() as pilot:
         await press(pilot, "escape", "h")
         await until(pilot, lambda: isinstance(pilot.app.screen, HistoryScreen))
@@ -109,7 +109,7 @@ async def test_a_search_is_repeated_after_a_restart(start: Start, tmp_path: Path
         await until(pilot, lambda: isinstance(pilot.app.screen, HistoryScreen))
         assert shown(pilot).count("shm-too-small") == 1
         await press(pilot, "down", "enter")
-        await until_shown(pilot, "No known incident matches")
+        await until_shown(pilot, "Nothing known matches")
 
 
 async def test_history_can_be_turned_off(start: Start, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ async def test_a_draft_in_the_directory_of_the_team_is_found_by_the_next_search(
     team.mkdir()
     async with start(incidents=(str(team),)) as pilot:
         await paste(pilot, UNKNOWN)
-        await until_shown(pilot, "No known incident matches")
+        await until_shown(pilot, "Nothing known matches")
         await press(pilot, "n")
         await until(pilot, lambda: isinstance(pilot.app.screen, DraftScreen))
         await press(pilot, "ctrl+o")
@@ -163,4 +163,4 @@ async def test_a_draft_in_the_directory_of_the_team_is_found_by_the_next_search(
         (record,) = team.glob("*.md")
         await paste(pilot, f"{UNKNOWN}\n")
         await until_shown(pilot, record.stem[:20])
-        assert "No known incident matches" not in shown(pilot)
+        assert "Nothing known matches" not in shown(pilot)

@@ -188,7 +188,7 @@ async def test_a_log_that_cannot_be_read_is_told_and_the_answer_stays(
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        (UNKNOWN, ["○ Unknown", "No known incident matches", "To help kb, add", "Closest records"]),
+        (UNKNOWN, ["○ Unknown", "Nothing known matches", "What would help", "Closest records"]),
         (HEALTHY, ["✓ Healthy", "No sign of a failure"]),
         (FOLLOW_ON, ["◐ Possible", "Only follow-on errors", "peer-gone (follow-on error, line 1)"]),
     ],
