@@ -14,6 +14,8 @@ import msgspec
 import pytest
 from filelock import FileLock
 
+from index.encoder import model_name
+from kb.paths import index_directory
 from tests.conftest import Run, command, copy_cache, environment
 
 RECORDS = (
@@ -36,12 +38,18 @@ class Small(msgspec.Struct, frozen=True):
     cache: Path
 
     @property
+    def index(self) -> Path:
+        """The index of the installation alone; tests with a team's directory add others."""
+        name = index_directory([self.home / "incidents"], model_name()).name
+        return self.cache / name
+
+    @property
     def database(self) -> Path:
-        return next(self.cache.glob("index-*/index.sqlite"))
+        return self.index / "index.sqlite"
 
     @property
     def vectors(self) -> Path:
-        return next(self.cache.glob("index-*/vectors-*.faiss"))
+        return next(self.index.glob("vectors-*.faiss"))
 
     def environment(self, **extra: str) -> dict[str, str]:
         """Of a user of this installation."""
