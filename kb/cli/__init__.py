@@ -88,6 +88,8 @@ def _import_command(name: str) -> click.Command:
 def _not_found(name: str) -> KbError:
     from kb.cli.unknown import unknown
 
+    if " " in name or "\n" in name:
+        return KbError('to ask about a text, use: kb ask "..."')
     if "/" in name or "." in name:
         return LogError(name, "no such file or directory")
     return KbError(unknown("command", name, COMMANDS, "kb --help lists the commands"))

@@ -83,6 +83,7 @@ def test_a_command_wins_over_a_file_of_its_name(small: Small, log: Path) -> None
         (["aks"], b"Error: unknown command `aks`; did you mean `ask`?\n"),
         (["qqqqq"], b"Error: unknown command `qqqqq`; kb --help lists the commands\n"),
         (["nosuch.log"], b"Error: cannot read nosuch.log: no such file or directory\n"),
+        (["NCCL WARN in /dev/shm"], b'Error: to ask about a text, use: kb ask "..."\n'),
         (["no/such"], b"Error: cannot read no/such: no such file or directory\n"),
         (["a" * 5000 + "/b"], b"no such file or directory\n"),
         (["aks\x1b[31m"], b"unknown command `aks"),
