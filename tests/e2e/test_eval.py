@@ -9,6 +9,9 @@ import pytest
 
 from tests.conftest import Run
 
+pytestmark = pytest.mark.slow
+
+
 SHM = "NCCL WARN Error: failed to extend /dev/shm/nccl-Qx81Zz to 9637892 bytes"
 BREAD = "how do I bake bread with rye and a long cold rise"
 REPORTS = (

@@ -21,6 +21,9 @@ import pytest
 
 from tests.e2e.conftest import ANSWER, QUESTION, Small
 
+pytestmark = pytest.mark.slow
+
+
 Run = subprocess.CompletedProcess[bytes]
 NOBODY = 65534
 _REACHING = ("--inh-caps=+dac_override", "--ambient-caps=+dac_override")

@@ -17,6 +17,9 @@ import pytest
 from tests.conftest import environment
 from tests.e2e.conftest import ANSWER, QUESTION, RECORDS, Small
 
+pytestmark = pytest.mark.slow
+
+
 PACK = """
 from index.encoder import load_encoder
 from kb.corpus.sync import pack_index

@@ -19,6 +19,9 @@ import zstandard
 
 from tests.e2e.conftest import ANSWER, QUESTION, Small
 
+pytestmark = pytest.mark.slow
+
+
 Run = subprocess.CompletedProcess[bytes]
 MB = 1 << 20
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

@@ -145,6 +145,7 @@ def test_a_night_on_call(terminal: Open, tmp_path: Path, size: tuple[int, int]) 
     screen.ended()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["C-j", "M-Enter"])
 def test_what_is_typed_is_searched_for(terminal: Open, key: str) -> None:
     screen = terminal()
@@ -158,6 +159,7 @@ def test_what_is_typed_is_searched_for(terminal: Open, key: str) -> None:
     screen.ended()
 
 
+@pytest.mark.slow
 def test_a_log_is_piped_in_and_the_keyboard_works(terminal: Open) -> None:
     screen = terminal(f"cat {shlex.quote(str(LOG))} | {KB} tui")
     screen.until(ANSWER)
@@ -166,6 +168,7 @@ def test_a_log_is_piped_in_and_the_keyboard_works(terminal: Open) -> None:
     screen.ended()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["{kb} {log}", "{kb} {log} < /dev/null", "cat {log} | {kb}"])
 def test_a_log_needs_no_command(terminal: Open, line: str) -> None:
     screen = terminal(line.format(kb=KB, log=shlex.quote(str(LOG))))
@@ -181,6 +184,7 @@ def test_an_empty_pipe_leaves_the_keyboard(terminal: Open) -> None:
     screen.ended()
 
 
+@pytest.mark.slow
 def test_without_input_the_help_is_printed(terminal: Open) -> None:
     screen = terminal(f"{KB} < /dev/null", (120, 50))
     assert "Usage: kb" in screen.until("exit=0")
@@ -193,6 +197,7 @@ def test_a_log_is_answered_into_a_pipe(terminal: Open) -> None:
     assert "Traceback" not in answered
 
 
+@pytest.mark.slow
 def test_the_logs_of_a_job(terminal: Open) -> None:
     job = ROOT / "benchmarks" / "jobs" / "acc-lora" / "logs"
     screen = terminal(f"{KB} tui {shlex.quote(str(job))}")
@@ -205,6 +210,7 @@ def test_the_logs_of_a_job(terminal: Open) -> None:
     screen.ended()
 
 
+@pytest.mark.slow
 def test_a_directory_is_classified(terminal: Open, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -224,6 +230,7 @@ def test_a_directory_is_classified(terminal: Open, tmp_path: Path) -> None:
     screen.ended()
 
 
+@pytest.mark.slow
 def test_a_wrong_path_is_told_before_the_screen_opens(terminal: Open) -> None:
     screen = terminal(f"{KB} tui gone.log")
     told = screen.until("exit=2")
@@ -231,6 +238,7 @@ def test_a_wrong_path_is_told_before_the_screen_opens(terminal: Open) -> None:
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -249,6 +257,7 @@ def test_a_wrong_setting_is_told_before_the_screen_opens(
     assert "Traceback" not in shown
 
 
+@pytest.mark.slow
 def test_without_colour_all_is_said(terminal: Open) -> None:
     screen = terminal(f"NO_COLOR=1 TERM=screen {KB} tui {shlex.quote(str(LOG))}")
     screen.until(ANSWER)

@@ -139,6 +139,7 @@ def in_front(row: Prefix, rank: int) -> str:
     return re.sub(rf"(?<!\d){row.yields.rank}(?!\d)", str(rank), taken)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.name) for row in PREFIXES])
 @pytest.mark.parametrize("time", [pytest.param(row.examples[0], id=row.name) for row in TIMES])
 def test_a_log_with_any_prefix_and_time_is_told_alike(

@@ -8,6 +8,9 @@ import pytest
 
 from fuzz.targets import TARGETS
 
+pytestmark = pytest.mark.slow
+
+
 FOUND = sorted(Path("tests/fuzz_corpus").glob("*/*"))
 
 

@@ -6,6 +6,7 @@ import gzip
 import re
 from datetime import date
 
+import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -33,6 +34,9 @@ from kb.log import Log
 from kb.log.clean import clean_block, strip_controls
 from kb.log.mask import mask
 from kb.markdown import parse, render
+
+pytestmark = pytest.mark.slow
+
 
 # The same texts in every run: a change is not to fail by what another one broke. New ones are
 # tried by `make fuzz`.

@@ -106,6 +106,7 @@ def alone(answers: Answers) -> list[tuple[int, bytes, bytes]]:
     return answers(texts()[SOME])
 
 
+@pytest.mark.slow
 def test_answers_stay_the_same_to_the_byte(
     answers: Answers, alone: list[tuple[int, bytes, bytes]], tier: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_answers_stay_the_same_beside_very_many(answers: Answers, tier: Path) ->
     assert found
 
 
+@pytest.mark.slow
 def test_a_second_tier_that_is_garbage_disturbs_nobody(
     answers: Answers, alone: list[tuple[int, bytes, bytes]], tier: Path
 ) -> None:

@@ -28,6 +28,8 @@ from tests.tui.conftest import (
 from tui.screens.batch import BatchScreen
 from tui.widgets.paste_box import PasteBox
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:

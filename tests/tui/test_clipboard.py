@@ -17,6 +17,9 @@ from textual.app import App
 
 from tui.clipboard import MAX_BASE64_BYTES, copy, escape_sequence
 
+pytestmark = pytest.mark.slow
+
+
 COMMAND = "NCCL_DEBUG=INFO srun --ntasks=8 python train.py \\\n  --resume 'ä 火'"
 APP = """
 import sys

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kb.service.input import UserInput
 from tests.tui.conftest import SHM, WATCHDOG, Start, app_of, paste, settle, until, until_shown
 from tui.widgets.paste_box import PasteBox
 from tui.widgets.talk import Talk
+
+pytestmark = pytest.mark.slow
 
 
 async def test_two_things_said_at_once_are_both_heard(start: Start) -> None:

@@ -24,6 +24,9 @@ from tests.tui.conftest import (
 from tui.screens.history import HistoryScreen
 from tui.widgets.paste_box import PasteBox
 
+pytestmark = pytest.mark.slow
+
+
 TITLE = "\x1b]0;owned\x07"
 CLIPBOARD = "\x1b]52;c;b3duZWQ=\x07"
 COLOURS = "\x1b[31mred\x1b[0m"

@@ -25,6 +25,9 @@ from tui.screens.draft import DraftScreen
 from tui.widgets.match_list import MatchList
 from tui.widgets.paste_box import PasteBox
 
+pytestmark = pytest.mark.slow
+
+
 ASKED = "Quit and discard the text you typed?"
 
 

@@ -17,6 +17,8 @@ from tests.tui.conftest import strips, until
 from tui.lines import Lines
 from tui.widgets.log_view import LogView
 
+pytestmark = pytest.mark.slow
+
 
 class Viewer(App[None]):
     """A screen with a log on it, as wide as the oldest terminal."""

@@ -25,6 +25,8 @@ from tests.tui.conftest import (
 )
 from tui.app import KbApp
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def own_cache(

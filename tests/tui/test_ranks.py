@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from textual.widgets import DataTable
 
 from kb.service.input import UserInput
 from tests.tui.conftest import HEALTHY, Start, answered, app_of, paste, press, shown, told, until
 from tui.screens.ranks import RanksScreen
 from tui.widgets.log_view import LogView
+
+pytestmark = pytest.mark.slow
+
 
 JOBS = Path("benchmarks/jobs").resolve()
 

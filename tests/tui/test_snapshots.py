@@ -29,6 +29,9 @@ from tests.tui.conftest import (
 from tui.app import KbApp
 from tui.screens.ranks import RanksScreen
 
+pytestmark = pytest.mark.slow
+
+
 # What the plugin wants, in the words of the newer syrupy.
 SVGImageExtension.file_extension = "svg"
 
