@@ -17,6 +17,9 @@ from kb.contribute.pages import FAMILIES, pages
 from tests.conftest import Run
 from tests.e2e.conftest import Small
 
+pytestmark = pytest.mark.slow
+
+
 DOCS = Path("docs")
 LOG = """\
 2026-11-20 22:14:24 INFO train.main: step 1190 loss 2.102 lr 2.9e-04 tokens/s 40098

@@ -11,6 +11,9 @@ import pytest
 
 from tests.conftest import Run
 
+pytestmark = pytest.mark.slow
+
+
 JOBS = Path("benchmarks/jobs")
 
 

@@ -17,6 +17,9 @@ from kb.settings import Settings
 from kb.views.handoff import to_markdown
 from tests.e2e.conftest import Small
 
+pytestmark = pytest.mark.slow
+
+
 SECRETS = {
     "token": "hf_" + "aB3dE6" * 6,
     "password": "correct-horse-7",

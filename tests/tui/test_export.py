@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.tui.conftest import SHM, WATCHDOG, Start, app_of, paste, press, shown, told, until
 from tui.screens.export import ExportScreen
+
+pytestmark = pytest.mark.slow
+
 
 TOKEN = "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ012345AB"
 

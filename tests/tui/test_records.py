@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, TextArea
 
@@ -25,6 +26,8 @@ from tui.screens.draft import DraftScreen
 from tui.screens.history import HistoryScreen
 from tui.widgets.detail import Detail
 from tui.widgets.paste_box import PasteBox
+
+pytestmark = pytest.mark.slow
 
 
 def on_main(pilot: Pilot[int]) -> bool:
