@@ -19,7 +19,6 @@ from kb.job.model import (
     Cascade,
     Culprit,
     Explanation,
-    FailureKind,
     FaultRole,
     Group,
     Job,
@@ -33,6 +32,7 @@ from kb.job.root_cause import find_root_cause
 from kb.job.stragglers import find_straggler
 from kb.log import Block
 from kb.log.mask import mask
+from kb.rules.rows import FailureKind
 
 _WORLD = re.compile(
     r"(?:mpirun|mpiexec)\b.*? -(?:np|n) (\d+)|\bworld[_ ]?size['\"]?[ :=]+(\d+)", re.IGNORECASE

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from kb.job.attempt import Attempt, RankLog
-from kb.job.model import Culprit, FailureKind, FaultRole, LogLine, RootCause
+from kb.job.model import Culprit, FaultRole, LogLine, RootCause
 from kb.log import Block
 from kb.log.layout import is_system_log
+from kb.rules.rows import FailureKind
 
 _MAX_RANKS_SHOWN = 3
 """Culprits, and of the others as many: more print the same."""

@@ -18,7 +18,7 @@ import msgspec
 from kb.job.hostlists import read_hosts, read_ranks
 from kb.job.model import AttributedLog, LogLine
 from kb.rules import read_rows
-from kb.rules.rows import ExitBlock, ExitReport, Rule
+from kb.rules.rows import Ended, ExitBlock, ExitReport, Rule
 
 _MAX_EXITS = 20_000
 """Reports kept of one job: two of each rank of the largest."""
@@ -28,21 +28,11 @@ _SHELL_SIGNAL_CODES = range(129, 160)
 """Exit codes by which a shell tells signals 1 to 31."""
 
 
-class Exit(msgspec.Struct, frozen=True):
+class Exit(Ended, frozen=True, kw_only=True):
     """One process that ended, as a launcher, a scheduler or the kernel reports it."""
 
     line: LogLine
     """The line that says so best."""
-    rank: int | None = None
-    local_rank: int | None = None
-    hosts: tuple[str, ...] = ()
-    """It ran on one of these, as far as told."""
-    pid: int | None = None
-    code: int | None = None
-    """Negative for a signal, as in Python's subprocess."""
-    by_kernel: bool = False
-    aborted: bool = False
-    """It ended the whole job on purpose."""
 
     @property
     def host(self) -> str | None:
@@ -183,7 +173,7 @@ def _exits(line: LogLine, part: dict[str, str | None]) -> Iterator[Exit]:
     ranks = part.get("ranks")
     for rank in read_ranks(ranks) if ranks else [_int(part.get("rank"))]:
         yield Exit(
-            line,
+            line=line,
             rank=rank,
             local_rank=_int(part.get("local_rank")),
             hosts=_hosts(part, line),
@@ -221,7 +211,7 @@ def _torchrun(block: dict[str, LogLine]) -> Iterator[Exit]:
     told = block["traceback"]
     best = block["exitcode"] if "To enable traceback" in told.text else told
     yield Exit(
-        best,
+        line=best,
         rank=int(rank[1]),
         local_rank=int(rank[2]),
         hosts=tuple(filter(None, [host or best.host])),

@@ -7,9 +7,9 @@ from functools import cache
 
 from kb.evidence.markers import Grade
 from kb.job.lines import ATTACHED
-from kb.job.model import FailureKind, FailurePattern, FaultRole
+from kb.job.model import FailurePattern, FaultRole
 from kb.rules import read_rows
-from kb.rules.rows import Failure
+from kb.rules.rows import Failure, FailureKind
 
 _NO_FAILURE = re.compile(
     r"(?!\s+what\(\):)(?:" + ATTACHED.pattern + r")|\S+:\d+: \w*Warning:"
@@ -29,7 +29,7 @@ def _failures() -> tuple[FailurePattern, ...]:
     return tuple(
         FailurePattern(
             re.compile(row.pattern, re.IGNORECASE),
-            FailureKind(row.kind),
+            row.kind,
             FaultRole[re.sub(r"\W", "_", row.role.upper())],
         )
         for row in read_rows("failures", "failure", Failure)

@@ -8,21 +8,7 @@ from enum import IntEnum, StrEnum
 import msgspec
 
 from kb.evidence.markers import Grade
-
-
-class FailureKind(StrEnum):
-    """What kind of failure it is."""
-
-    DISK = "disk"
-    MEMORY = "memory"
-    HARDWARE = "hardware"
-    NETWORK = "network"
-    RENDEZVOUS = "rendezvous"
-    SIGNAL = "signal"
-    EXCEPTION = "exception"
-    DESYNC = "desync"
-    HANG = "hang"
-    STRAGGLER = "straggler"
+from kb.rules.rows import FailureKind
 
 
 class FaultRole(IntEnum):

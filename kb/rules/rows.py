@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal
 
 import msgspec
@@ -125,11 +126,13 @@ class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rank: int | None = None
     local_rank: int | None = None
     hosts: tuple[str, ...] = ()
+    """It ran on one of these, as far as told."""
     pid: int | None = None
     code: int | None = None
-    """Negative for a signal."""
+    """Negative for a signal, as in Python's subprocess."""
     by_kernel: bool = False
     aborted: bool = False
+    """It ended the whole job on purpose."""
 
 
 class ExitReport(Rule, frozen=True, kw_only=True):
@@ -152,18 +155,21 @@ class ExitBlock(Row, frozen=True, kw_only=True):
     yields: Ended
 
 
-Kind = Literal[
-    "disk",
-    "memory",
-    "hardware",
-    "network",
-    "rendezvous",
-    "signal",
-    "exception",
-    "desync",
-    "hang",
-    "straggler",
-]
+class FailureKind(StrEnum):
+    """What kind of failure it is."""
+
+    DISK = "disk"
+    MEMORY = "memory"
+    HARDWARE = "hardware"
+    NETWORK = "network"
+    RENDEZVOUS = "rendezvous"
+    SIGNAL = "signal"
+    EXCEPTION = "exception"
+    DESYNC = "desync"
+    HANG = "hang"
+    STRAGGLER = "straggler"
+
+
 Role = Literal[
     "stopped",
     "unclassified",
@@ -178,5 +184,5 @@ Role = Literal[
 class Failure(Rule, frozen=True, kw_only=True):
     """A failure, its kind, and what it says about its rank."""
 
-    kind: Kind
+    kind: FailureKind
     role: Role

@@ -12,10 +12,12 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-from kb.diagnosis import Diagnosis, Match, Note, Why
+from kb.diagnosis import By, Diagnosis, Match, Note, Why
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.incident import Step
+from kb.job import FailureKind
 from kb.log.clean import escape_controls
+from kb.verdict import Verdict
 
 Wire = TypeVar("Wire", bound=msgspec.Struct)
 
@@ -29,7 +31,7 @@ class WireWhy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: str | None
     line: Annotated[int, Meta(ge=1)]
     text: str
-    by: Literal["signature", "words", "meaning"]
+    by: By
 
 
 class WireStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,21 +101,7 @@ class WireJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The first failure, and the state of the other ranks."""
 
     failed: Annotated[bool, Meta(description="False also for a job that is only slow.")]
-    kind: (
-        Literal[
-            "disk",
-            "memory",
-            "hardware",
-            "network",
-            "rendezvous",
-            "signal",
-            "exception",
-            "desync",
-            "hang",
-            "straggler",
-        ]
-        | None
-    )
+    kind: FailureKind | None
     world_size: int | None
     culprits: Annotated[
         list[WireLine],
@@ -157,7 +145,7 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="Grows when a key is removed or changes its meaning; keys may be added."),
     ]
     verdict: Annotated[
-        Literal["match", "possible", "unknown", "healthy"],
+        Verdict,
         Meta(
             description="match: the first match is above the match threshold. possible: candidates"
             " worth reading, or only follow-on errors (see notes). unknown: no known incident"
@@ -182,7 +170,7 @@ def to_answer(diagnosis: Diagnosis) -> Answer:
     question = outgoing.question
     return Answer(
         schema=SCHEMA,
-        verdict=outgoing.verdict.value,
+        verdict=outgoing.verdict,
         matches=[_match(match) for match in outgoing.matches],
         notes=[_note(note) for note in outgoing.notes],
         question=WireQuestion(question.text, list(question.answers)) if question else None,
@@ -233,7 +221,7 @@ def _note(note: Note) -> WireNote:
 
 def _why(lines: Iterable[Why]) -> list[WireWhy]:
     return [
-        WireWhy(why.line.file, why.line.number, without_secrets(why.line.text), why.by.value)
+        WireWhy(why.line.file, why.line.number, without_secrets(why.line.text), why.by)
         for why in lines
     ]
 

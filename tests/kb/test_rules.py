@@ -244,18 +244,8 @@ def test_a_report_of_an_exit_is_kept_and_read(
         reports = [line for line in kept if not line.text.startswith("step")]
         assert prescan(reports).several
         (found,) = read_exits(attribute_lines({"": kept}))
-        assert (
-            Ended(
-                found.rank,
-                found.local_rank,
-                found.hosts,
-                found.pid,
-                found.code,
-                found.by_kernel,
-                found.aborted,
-            )
-            == row.yields
-        )
+        told = {name: getattr(found, name) for name in Ended.__struct_fields__}
+        assert Ended(**told) == row.yields
 
 
 @each(*read_rows("exits", "launcher", Rule))

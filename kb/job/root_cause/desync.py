@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kb.job.attempt import Attempt, RankLog
-from kb.job.model import Culprit, Explanation, FailureKind, FaultRole, LogLine, RootCause
+from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.comparison import odd_ones
+from kb.rules.rows import FailureKind
 
 _STATED = tuple(
     re.compile(pattern)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kb.job.attempt import Attempt
-from kb.job.model import Culprit, Explanation, FailureKind, RootCause
+from kb.job.model import Culprit, Explanation, RootCause
+from kb.rules.rows import FailureKind
 
 
 def recorded_differently(attempt: Attempt) -> RootCause | None:

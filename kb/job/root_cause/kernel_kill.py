@@ -6,7 +6,8 @@ from signal import SIGKILL
 
 from kb.job.attempt import Attempt
 from kb.job.exits import Exit
-from kb.job.model import Culprit, Explanation, FailureKind, RootCause
+from kb.job.model import Culprit, Explanation, RootCause
+from kb.rules.rows import FailureKind
 
 
 def killed_by_kernel(attempt: Attempt) -> RootCause | None:

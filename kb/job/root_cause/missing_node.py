@@ -6,8 +6,9 @@ import re
 
 from kb.job.attempt import Attempt
 from kb.job.hostlists import missing_hosts
-from kb.job.model import Culprit, Explanation, FailureKind, FaultRole, RootCause
+from kb.job.model import Culprit, Explanation, FaultRole, RootCause
 from kb.job.root_cause.comparison import last_step
+from kb.rules.rows import FailureKind
 
 _CANNOT_CONNECT = re.compile(r"\btry(?:ing)? to connect\b|\bfailed to connect\b", re.IGNORECASE)
 

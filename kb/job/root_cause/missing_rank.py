@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 
 from kb.job.attempt import Attempt, RankLog
 from kb.job.hostlists import read_ranks
-from kb.job.model import Culprit, Explanation, FailureKind, FaultRole, LogLine, RootCause
+from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.blame import culprit_of
 from kb.job.root_cause.comparison import last_step, odd_ones
+from kb.rules.rows import FailureKind
 
 _LIST = r"(?P<ranks>\[?\d+(?:(?:, ?| and |-)\d+)*\]?)"
 _NAMED = tuple(

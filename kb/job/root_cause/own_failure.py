@@ -12,10 +12,11 @@ from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV
 from statistics import median
 
 from kb.job.attempt import Attempt, RankLog
-from kb.job.model import Culprit, Explanation, FailureKind, FaultRole, LogLine, RootCause
+from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.blame import culprit_of, explains_itself
 from kb.job.root_cause.comparison import shape_of, step_of
 from kb.log.mask import mask
+from kb.rules.rows import FailureKind
 
 _GPU_MEMORY = re.compile(r"\b(?:CUDA|HIP|GPU|NPU)\b")
 _NAMES_SIGNAL = re.compile(r"\bSIG[A-Z]+\b|\bsignal \d", re.IGNORECASE)

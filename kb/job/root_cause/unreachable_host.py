@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from kb.job.attempt import Attempt
-from kb.job.model import Culprit, Explanation, FailureKind, FaultRole, LogLine, RootCause
+from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.rules import host_pattern
+from kb.rules.rows import FailureKind
 
 _NAME = host_pattern("short_host")
 _LOST = tuple(
