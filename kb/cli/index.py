@@ -23,7 +23,7 @@ def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
     settings = load_settings(incidents)
     encoder = load_in_background(settings.model)
     with progress("Building the index") as report:
-        changes, problems = curated_sync(settings, encoder, report).update(rebuild=rebuild)
+        changes, problems = curated_sync(settings, encoder, report, say).update(rebuild=rebuild)
     for problem in problems:
         say(str(problem))
     total = changes.added + changes.changed + changes.unchanged

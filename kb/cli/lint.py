@@ -9,6 +9,7 @@ import click
 from kb.cli import incidents_option
 from kb.cli.exit_codes import of_check
 from kb.cli.terminal import say
+from kb.containment import contained
 from kb.contribute.lint import chosen_files, lint
 from kb.corpus.directories import IncidentDirectories
 from kb.problem import Severity
@@ -49,5 +50,6 @@ def _fix(paths: tuple[Path, ...]) -> None:
     from kb.contribute.lint.fix import fix_file
 
     for file in chosen_files(paths):
-        for change in fix_file(file.path):
-            say(f"{file.name}: {change}")
+        with contained(f"{file.name} is not changed", say):
+            for change in fix_file(file.path):
+                say(f"{file.name}: {change}")

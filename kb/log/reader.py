@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import zstandard
 
+from kb.containment import reason
 from kb.errors import LogError
 from kb.log.clean import clean_block, decode_path, strip_controls
 
@@ -97,11 +98,15 @@ class Source:
         Raises:
             LogError: it cannot be opened or read.
         """
+        with self._reading(), self._opener() as raw:
+            yield from self._split(self._decoded(raw))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         try:
-            with self._opener() as raw:
-                yield from self._split(self._decoded(raw))
-        except OSError as error:
-            failure = LogError(self.name or "standard input", error.strerror or str(error))
+            yield
+        except Exception as error:
+            failure = LogError(self.name or "standard input", reason(error))
             if not self._one_of_many:
                 raise failure from error
             self.notice = str(failure)
@@ -117,16 +122,14 @@ class Source:
         return Source(self.name, opener, one_of_many=self._one_of_many, path=self.path)
 
     def read_bytes(self, most: int) -> bytes:
-        """The first `most` bytes as they are.
+        """The first `most` bytes as they are; none where one of many files cannot be read.
 
         Raises:
             LogError: it cannot be opened or read.
         """
-        try:
-            with self._opener() as raw:
-                return _read_some(raw, most)
-        except OSError as error:
-            raise LogError(self.name or "standard input", error.strerror or str(error)) from error
+        with self._reading(), self._opener() as raw:
+            return _read_some(raw, most)
+        return b""
 
     def _decoded(self, raw: Readable) -> Iterator[bytes]:
         """Decompress and convert to UTF-8. What can be read of a damaged file is read."""

@@ -2,6 +2,7 @@
 
 from kb.markdown.parse import MAX_BYTES, as_written, parse, parse_source, read, read_source
 from kb.markdown.render import fenced, render
+from kb.markdown.rules import unforeseen
 
 __all__ = [
     "MAX_BYTES",
@@ -12,4 +13,5 @@ __all__ = [
     "read",
     "read_source",
     "render",
+    "unforeseen",
 ]
