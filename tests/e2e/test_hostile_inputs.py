@@ -351,6 +351,31 @@ def test_a_hostile_record_is_refused_and_the_others_answer(
     assert name in ("match everything", "deep text") or f"{RECORD.stem}.md".encode() in run.stderr
 
 
+STRANGE_VALUES = {
+    "world size": lambda text: text.replace("GPU has fallen", f"world_size={'9' * 40} fallen"),
+    "numbers": lambda text: text.replace("GPU has fallen", f"SeqNum={'9' * 5000} fallen"),
+    "half of a pair": lambda text: text.replace("title: ", 'title: "x \\ud800 y" #', 1),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRANGE_VALUES)
+def test_strange_values_in_a_record_stop_no_answer(
+    small_installation: Small, tmp_path: Path, name: str
+) -> None:
+    team = tmp_path / "team"
+    team.mkdir()
+    text = STRANGE_VALUES[name](RECORD.read_text())
+    assert text != RECORD.read_text()
+    (team / RECORD.name).write_text(text)
+    env = {"KB_CACHE": str(tmp_path / "cache")}
+    run = small_installation.kb("ask", "--json", "--incidents", team, env=env)
+    assert answered(run)
+    left_out = RECORD.name.encode() in run.stderr
+    lint = check(small_installation.kb("lint", team, env=env), 0, 1)
+    assert (RECORD.name.encode() in lint.stdout) or not left_out
+
+
 def test_records_that_are_no_files_are_left_alone(
     small_installation: Small, tmp_path: Path
 ) -> None:
