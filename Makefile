@@ -84,26 +84,26 @@ $(VENV)/bin/python:
 # so that nothing else is fetched to build one.
 LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation -r
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml $(wildcard locks/*.txt)
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml locks/build.txt locks/run.txt
 	$(LOCKED) locks/build.txt
 	$(LOCKED) locks/run.txt
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.installed
+$(VENV)/.test: $(VENV)/.installed locks/test.txt
 	$(LOCKED) locks/test.txt
 	@touch $@
 
-$(VENV)/.fuzz: $(VENV)/.installed
+$(VENV)/.fuzz: $(VENV)/.installed locks/fuzz.txt
 	$(LOCKED) locks/fuzz.txt
 	@touch $@
 
-$(VENV)/.ray: $(VENV)/.test
+$(VENV)/.ray: $(VENV)/.test locks/ray.txt
 	$(LOCKED) locks/ray.txt
 	@touch $@
 
 # torch alone has no hash: each kind of GPU has its own build, and not all are in the index.
-$(VENV)/.models: $(VENV)/.test
+$(VENV)/.models: $(VENV)/.test locks/models.txt
 	$(LOCKED) locks/models.txt
 	$(PIP) $$(grep ^torch== constraints.txt)
 	@touch $@
