@@ -11,9 +11,9 @@ import msgspec
 from filelock import FileLock
 
 from kb.diagnosis import Diagnosis
-from kb.errors import OutputError
+from kb.errors import DamagedError, OutputError
 from kb.evidence.secrets import without_secrets
-from kb.files import write_new, write_whole
+from kb.files import decode_json, write_new, write_whole
 from kb.paths import state_directory
 from kb.settings import Settings
 from kb.verdict import Verdict
@@ -43,6 +43,10 @@ class Search(msgspec.Struct, frozen=True):
     incident: str | None
     """The id of the best match."""
     confidence: float | None
+
+    def __post_init__(self) -> None:
+        """A time of no clock is damage, and cannot be shown in every zone."""
+        self.time.astimezone()
 
     @classmethod
     def of(cls, diagnosis: Diagnosis, text: str = "", paths: tuple[str, ...] = ()) -> Search:
@@ -97,10 +101,10 @@ class History:
 
     def _read(self) -> tuple[Search, ...]:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=tuple[Search, ...])
+            return decode_json(self._path.read_bytes(), tuple[Search, ...])
         except FileNotFoundError:
             return ()
-        except msgspec.DecodeError:
+        except DamagedError:
             aside = self._set_aside()
             self._notify(f"the history file was damaged; kept it as {aside}, started a new one")
             return ()
