@@ -22,6 +22,7 @@ from kb.classify import Result, Summary
 from kb.classify.timeline import Slot, find_timeline
 from kb.incident import Incident
 from kb.log.clean import strip_controls
+from kb.markdown import is_web_link
 from kb.markdown import render as to_markdown
 from kb.verdict import Verdict
 
@@ -38,7 +39,10 @@ _SPANS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def to_html(summary: Summary, records: Mapping[str, Incident]) -> bytes:
-    """Return the page; `records` are those of the incidents that were found."""
+    """Return the page; `records` are those of the incidents that were found.
+
+    It is ASCII, with references for other signs: so it is right in any encoding that it passes.
+    """
     environment = Environment(
         loader=PackageLoader("kb", "views"),
         autoescape=True,
@@ -56,7 +60,7 @@ def to_html(summary: Summary, records: Mapping[str, Incident]) -> bytes:
         **_units(summary),
         records=[_record(records[name]) for name in sorted(records)],
     )
-    return strip_controls(page).encode()
+    return strip_controls(page).encode("ascii", "xmlcharrefreplace")
 
 
 def _hash(script: str) -> str:
@@ -179,8 +183,15 @@ def _record(incident: Incident) -> dict[str, Any]:
     }
 
 
+class _Markdown(MarkdownIt):
+    """Only what is on the web is a link: another one would lead to a place beside the page."""
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802
+        return is_web_link(url)
+
+
 def _rendered(text: str) -> str:
-    markdown = MarkdownIt("commonmark", {"html": False}).use(front_matter_plugin).disable("image")
+    markdown = _Markdown("commonmark", {"html": False}).use(front_matter_plugin).disable("image")
     tokens = markdown.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
