@@ -226,6 +226,8 @@ def _sources(path: Path) -> Iterator[Source]:
         found = path.stat()
     except OSError as error:
         raise LogError(path, error.strerror or str(error)) from error
+    except ValueError as error:  # of a file of names: no argument holds NUL
+        raise LogError(path, "no file has such a name") from error
     mode, device = found.st_mode, found.st_dev
     if stat.S_ISDIR(mode):
         files = sorted(log_files(path))
