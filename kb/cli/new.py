@@ -13,6 +13,7 @@ from kb.cli.case import diagnosed, open_service, read_case
 from kb.cli.terminal import put, say
 from kb.cli.unknown import unknown
 from kb.errors import KbError, LogError
+from kb.paths import expand_user
 from kb.service.service import DEFAULT_MATCHES
 from kb.settings import Settings, load_settings
 
@@ -142,7 +143,7 @@ def _write(record: Incident, output: Path | None, settings: Settings, *, edit: b
     from kb.contribute.todo_marks import find_blanks
     from kb.files import free_name
 
-    directory = Path(next(iter(settings.incidents), ".")).expanduser()
+    directory = expand_user(next(iter(settings.incidents), "."))
     path = save(record, output or free_name(directory / f"{record.id}.md"))
     put(str(path))
     if edit:
