@@ -8,9 +8,11 @@ from typing import Self
 
 import msgspec
 
+from index.progress import Notify, silent_notify
 from kb.classify.result import Result, ResultRow
-from kb.errors import OutputError
-from kb.files import cannot_write, write_whole
+from kb.containment import surviving
+from kb.errors import DamagedError, OutputError
+from kb.files import cannot_write, decode_json, write_whole
 from kb.log.clean import escape_controls
 
 _BEGIN = b'{"path":'
@@ -44,20 +46,24 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def add(self, result: Result) -> None:
+    def add(self, result: Result, notify: Notify = silent_notify) -> None:
         """Write a row and flush it to the operating system."""
-        self._file.write(encode([result]))
+        self._file.write(encode([result], notify))
         self._file.flush()
 
-    def finish(self, results: Iterable[Result]) -> None:
+    def finish(self, results: Iterable[Result], notify: Notify = silent_notify) -> None:
         """Put all rows in their order, with their clusters."""
-        write_whole(self._path, encode(results))
+        write_whole(self._path, encode(results, notify))
 
 
-def encode(results: Iterable[Result]) -> bytes:
-    """Return results as JSON Lines."""
-    rows = (msgspec.json.encode(result.row()).decode() for result in results)
-    return "".join(f"{escape_controls(row)}\n" for row in rows).encode()
+def encode(results: Iterable[Result], notify: Notify = silent_notify) -> bytes:
+    """Return results as JSON Lines. One that cannot be written is told and left out."""
+    return b"".join(surviving(results, _line, lambda result: f"{result.path}: no row", notify))
+
+
+def _line(result: Result) -> bytes:
+    row = msgspec.json.encode(result.row()).decode()
+    return f"{escape_controls(row)}\n".encode()
 
 
 def read_rows(path: Path) -> list[ResultRow]:
@@ -75,8 +81,8 @@ def read_rows(path: Path) -> list[ResultRow]:
 def _rows(lines: bytes, path: Path) -> Iterator[ResultRow]:
     for number, line in enumerate(lines.split(b"\n") if lines else (), 1):
         try:
-            yield msgspec.json.decode(line, type=ResultRow)
-        except msgspec.DecodeError as error:
+            yield decode_json(line, ResultRow)
+        except DamagedError as error:
             raise OutputError(
                 f"{path} is not a result file of kb classify: line {number}: {error}"
             ) from error

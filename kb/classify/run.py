@@ -45,12 +45,12 @@ def run(
                 continue
             results.append(outcome)
             if journal:
-                journal.add(outcome)
+                journal.add(outcome, notify)
             for notice in outcome.notices:
                 notify(notice)
     except KeyboardInterrupt:
         stopped = True
-    return Run(summarize(results, unreadable), stopped)
+    return Run(summarize(results, unreadable, notify), stopped)
 
 
 def _reported(

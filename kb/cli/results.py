@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kb.classify import Journal, Summary, encode
+from kb.cli.terminal import put, put_json, say, show
 from kb.corpus.directories import IncidentDirectories
 from kb.errors import IncidentError, OutputError
 from kb.files import write_whole
@@ -55,28 +56,28 @@ def write(
 ) -> None:
     """Write all results."""
     if journal:
-        journal.finish(summary.results)
+        journal.finish(summary.results, say)
     elif output:
         write_whole(output, _rendered(summary, form, settings))
     elif form is Format.TABLE:
-        from kb.cli.terminal import show
         from kb.views.classify import render
 
-        show(render(summary))
+        show(render(summary, say))
     else:
-        click.echo(_rendered(summary, form, settings), nl=False)
+        write_text = put_json if form is Format.JSONL else put
+        write_text(_rendered(summary, form, settings).decode(), end="")
 
 
 def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:
     if form is Format.JSONL:
-        return encode(summary.results)
+        return encode(summary.results, say)
     if form is Format.HTML:
         from kb.views.page import to_html
 
-        return to_html(summary, _records(summary, settings))
+        return to_html(summary, _records(summary, settings), say)
     from kb.views.classify import to_csv, to_text
 
-    return to_csv(summary) if form is Format.CSV else to_text(summary)
+    return to_csv(summary, say) if form is Format.CSV else to_text(summary, say)
 
 
 def _records(summary: Summary, settings: Settings) -> dict[str, Incident]:

@@ -50,7 +50,12 @@ def _message(text: bytes) -> bytes:
 
 def strip_controls(text: str) -> str:
     """Replace tabs by spaces and drop control, bidirectional and invisible characters."""
-    return _UNPRINTABLE.sub("", text.expandtabs(4))
+    return drop_controls(text.expandtabs(4))
+
+
+def drop_controls(text: str) -> str:
+    """Drop control, bidirectional and invisible characters, but for tabs and ends of lines."""
+    return _UNPRINTABLE.sub("", text)
 
 
 def escape_controls(encoded: str) -> str:

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import zstandard
 
+from kb.containment import reason
 from kb.errors import LogError
 from kb.log.clean import clean_block, decode_path, strip_controls
 from kb.walk import files_below
@@ -102,11 +103,18 @@ class Source:
         Raises:
             LogError: it cannot be opened or read.
         """
+        with self._reading(), self._opener() as raw:
+            yield from self._split(self._decoded(raw))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         try:
-            with self._opener() as raw:
-                yield from self._split(self._decoded(raw))
-        except OSError as error:
-            self._refuse(error)
+            yield
+        except Exception as error:
+            failure = LogError(self.name or "standard input", reason(error))
+            if not self._one_of_many:
+                raise failure from error
+            self.notice = str(failure)
 
     def watched(self, check: Callable[[], None]) -> Source:
         """The same source; `check` is called before each read and stops it by an exception."""
@@ -119,24 +127,14 @@ class Source:
         return Source(self.name, opener, one_of_many=self._one_of_many, path=self.path)
 
     def read_bytes(self, most: int) -> bytes:
-        """The first `most` bytes as they are. Of many files, one that cannot be read is a notice,
-        and holds none.
+        """The first `most` bytes as they are; none where one of many files cannot be read.
 
         Raises:
             LogError: it cannot be opened or read.
         """
-        try:
-            with self._opener() as raw:
-                return _read_some(raw, most)
-        except OSError as error:
-            self._refuse(error)
-            return b""
-
-    def _refuse(self, error: OSError) -> None:
-        failure = LogError(self.name or "standard input", error.strerror or str(error))
-        if not self._one_of_many:
-            raise failure from error
-        self.notice = str(failure)
+        with self._reading(), self._opener() as raw:
+            return _read_some(raw, most)
+        return b""
 
     def _decoded(self, raw: Readable) -> Iterator[bytes]:
         """Decompress and convert to UTF-8. What can be read of a damaged file is read."""
@@ -233,6 +231,8 @@ def _sources(path: Path) -> Iterator[Source]:
         found = path.stat()
     except OSError as error:
         raise LogError(path, error.strerror or str(error)) from error
+    except ValueError as error:  # of a file of names: no argument holds NUL
+        raise LogError(path, "no file has such a name") from error
     mode, device = found.st_mode, found.st_dev
     if stat.S_ISDIR(mode):
         files = sorted(log_files(path))
