@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
@@ -52,7 +53,8 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         if self._is_empty and self._is_in_place():
             self.path.unlink()
-        self._file.close()
+        with suppress(OSError):  # of a row that did not fit on the disk; `add` has said so
+            self._file.close()
 
     def add(self, result: Result) -> None:
         """Write a row and flush it to the operating system.

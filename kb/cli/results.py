@@ -71,8 +71,10 @@ def kept(results: Sequence[Result], output: Path | None, journal: Journal | None
     except BrokenPipeError:  # nobody reads them
         raise
     except Exception as error:
-        reason = error if isinstance(error, KbError) else f"cannot write the results: {error!r}"
+        reason = error if isinstance(error, KbError) else f"cannot write the results: {error}"
         place = journal.path if journal else _saved(results, output)
+        if place is None:
+            raise OutputError(str(reason)) from error
         raise OutputError(f"{reason}; they are kept in {place}") from error
 
 
@@ -99,17 +101,15 @@ def write(
     return None
 
 
-def _saved(results: Sequence[Result], output: Path | None) -> Path:
-    """Rows beside the output, or in the temporary directory.
-
-    Raises:
-        OutputError: neither can be written.
-    """
-    rows, elsewhere = encode(results), Path(tempfile.gettempdir(), _KEPT_NAME)
-    if output:
-        with suppress(OutputError):
+def _saved(results: Sequence[Result], output: Path | None) -> Path | None:
+    """Where the rows are now: beside the output, in the temporary directory, or nowhere."""
+    rows = encode(results)
+    with suppress(OutputError):
+        if output:
             return write_new(output.with_name(_KEPT_NAME), rows, private=True)
-    return write_new(elsewhere, rows, private=True)
+    with suppress(OutputError, OSError):  # the latter: there is no such directory
+        return write_new(Path(tempfile.gettempdir(), _KEPT_NAME), rows, private=True)
+    return None
 
 
 def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:

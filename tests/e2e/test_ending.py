@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import QUESTION, Small
+from tests.e2e.conftest import ANSWER, PATIENCE_S, QUESTION, Small, wait_until, wait_until_read
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
-PATIENCE_S = 60
 ENDINGS = {
     signal.SIGINT: 130,
     signal.SIGTERM: 143,
@@ -30,13 +26,6 @@ ENDINGS = {
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Process = subprocess.Popen[bytes]
 Start = Callable[..., Process]
-
-
-def wait_until(true: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.01)
 
 
 def signals_as_of_a_terminal() -> None:
@@ -87,25 +76,6 @@ def of_session(leader: int) -> list[int]:
         if fields[3] == str(leader) and fields[0] != "Z":
             found.append(int(stat.parent.name))
     return found
-
-
-@pytest.fixture
-def pipe(tmp_path: Path) -> Path:
-    """A pipe that nobody writes to: who reads it never ends."""
-    os.mkfifo(tmp_path / "pipe")
-    return tmp_path / "pipe"
-
-
-def wait_until_read(pipe: Path) -> None:
-    """Wait until somebody reads the pipe. It stays open, and so they go on to wait."""
-    held: list[int] = []
-
-    def is_read() -> bool:
-        with suppress(OSError):
-            held.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
-        return bool(held)
-
-    wait_until(is_read, "the pipe is read")
 
 
 @pytest.mark.slow
@@ -213,7 +183,10 @@ def test_what_nohup_switches_off_stays_off(start: Start, pipe: Path) -> None:
     def nohup() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    process = start("ask", "-f", pipe, before=nohup)
-    wait_until_read(pipe)
+    process = start("ask", "--json", "-f", pipe, before=nohup)
+    held = wait_until_read(pipe)
     process.send_signal(signal.SIGHUP)
-    pipe.write_bytes(QUESTION)
+    os.write(held, QUESTION)
+    os.close(held)
+    assert ANSWER.encode() in process.communicate(timeout=PATIENCE_S)[0]
+    assert process.returncode == 0
