@@ -97,7 +97,11 @@ def _written_beside(path: Path, data: bytes, *, private: bool = False) -> Iterat
     part = path.with_name(f".kb-{os.urandom(8).hex()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
-        with os.fdopen(os.open(part, flags, _PRIVATE if private else _ORDINARY), "wb") as file:
+        opened = os.open(part, flags, _PRIVATE if private else _ORDINARY)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        with os.fdopen(opened, "wb") as file:
             file.write(data)
         yield part
     except FileExistsError:

@@ -116,8 +116,8 @@ def _signals_put_off() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    for number in put_off:
-        signal.raise_signal(number)
+    for late in put_off:
+        signal.raise_signal(late)
 
 
 def _start(settings: Settings) -> None:
