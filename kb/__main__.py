@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
+    from click import ClickException
+
     SignalHandler = Callable[[int, FrameType | None], object]
 
 _BY_SIGNAL = 128
@@ -28,7 +30,6 @@ def main() -> None:
     # While modules load there is nothing to undo, and at the end there is nothing any more.
     _on_signals(_leave_at_once, _leave_at_once)
     sys.unraisablehook = _leave_or_print
-    _open_missing_streams()
     try:
         code = _run()
         _on_signals(_leave_at_once, _leave_at_once)
@@ -46,23 +47,44 @@ def _run() -> int:
 
     from kb.cli import cli
     from kb.cli.exit_codes import ExitCode
+    from kb.cli.process import prepare
 
+    prepare()
     _on_signals(signal.default_int_handler, _unwind)
     try:
         return cli.main(prog_name="kb", standalone_mode=False) or 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
-        return ExitCode.WRONG_USE
+        return _tell(error)
     except click.Abort:
         return ExitCode.INTERRUPTED
     except SystemExit as stop:
         # Click ends with 1 when the reader of a pipe goes away (`kb list | head`).
         return ExitCode.PIPE_CLOSED if stop.code == 1 else int(stop.code or 0)
     except OSError as error:  # the terminal is gone, the disk under a redirection is full, ...
-        click.ClickException(str(error)).show()
+        return _tell(click.ClickException(str(error)))
+    except (MemoryError, ImportError) as error:  # a library that finds no memory cannot be loaded
+        sentence = (
+            f"not enough memory, or a damaged installation ({error or 'out of memory'});"
+            " allow kb 1 GB (ulimit -v), or reinstall incident-kb"
+        )
+        click.ClickException(sentence).show()  # without another import
         return ExitCode.WRONG_USE
+    except (LookupError, ValueError):
+        if "_KB_COMPLETE" not in os.environ:
+            raise
+        return _tell(
+            click.ClickException("COMP_WORDS and COMP_CWORD are odd; run: kb completion --help")
+        )
+
+
+def _tell(error: ClickException) -> int:
+    from kb.cli.exit_codes import ExitCode
+    from kb.cli.terminal import tell
+
+    tell(error)
+    return ExitCode.WRONG_USE
 
 
 def _on_signals(interrupt: SignalHandler, end: SignalHandler) -> None:
@@ -110,13 +132,6 @@ def _leave(code: int) -> NoReturn:
         except (OSError, ValueError):
             continue  # nobody is there to read it
     os._exit(code)
-
-
-def _open_missing_streams() -> None:
-    """Replace a stream that the caller closed (`<&-`) by the null device."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 if __name__ == "__main__":

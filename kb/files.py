@@ -1,4 +1,5 @@
-"""Writes files whole or not at all, and never overwrites one that others made."""
+"""Writes files whole or not at all, and never overwrites one that others made. Reads back what kb
+wrote."""
 
 from __future__ import annotations
 
@@ -7,8 +8,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
-from kb.errors import OutputError
+import msgspec
+
+from kb.errors import DamagedError, OutputError
+
+Stored = TypeVar("Stored")
 
 _PRIVATE = 0o600
 _ORDINARY = 0o666
@@ -30,6 +36,18 @@ def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
         if old is not None:
             part.chmod(old)
         part.replace(path)
+
+
+def decode_json(data: bytes, kind: type[Stored]) -> Stored:
+    """What is stored as JSON, checked.
+
+    Raises:
+        DamagedError: it was cut off, rotted, or edited into something else.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (ValueError, OverflowError, RecursionError) as error:  # msgspec's own, or of UTF-8
+        raise DamagedError(str(error)) from error
 
 
 def create(path: Path, data: bytes, *, private: bool = False) -> None:

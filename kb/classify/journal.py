@@ -11,9 +11,11 @@ from typing import IO, Self
 
 import msgspec
 
+from index.progress import Notify, silent_notify
 from kb.classify.result import Result, ResultRow
-from kb.errors import OutputError
-from kb.files import cannot_write, write_new, write_whole
+from kb.containment import surviving
+from kb.errors import DamagedError, OutputError
+from kb.files import cannot_write, decode_json, write_new, write_whole
 from kb.log.clean import escape_controls
 
 _BEGIN = b'{"path":'
@@ -56,27 +58,27 @@ class Journal:
         with suppress(OSError):  # of a row that did not fit on the disk; `add` has said so
             self._file.close()
 
-    def add(self, result: Result) -> None:
+    def add(self, result: Result, notify: Notify = silent_notify) -> None:
         """Write a row and flush it to the operating system.
 
         Raises:
             OutputError: it cannot be written.
         """
         try:
-            self._file.write(encode([result]))
+            self._file.write(encode([result], notify))
             self._file.flush()
         except OSError as error:
             raise cannot_write(self.path, error) from error
         self._is_empty = False
 
-    def finish(self, results: Iterable[Result]) -> Path:
+    def finish(self, results: Iterable[Result], notify: Notify = silent_notify) -> Path:
         """Put all rows in their order, with their clusters. Return where they are: under the next
         free name if the file is gone and another lies in its place.
 
         Raises:
             OutputError: they cannot be written; the rows as they came are still there.
         """
-        rows = encode(results)
+        rows = encode(results, notify)
         if not self._is_in_place():
             return write_new(self.path, rows)
         write_whole(self.path, rows)
@@ -111,10 +113,14 @@ class Journal:
         return results
 
 
-def encode(results: Iterable[Result]) -> bytes:
-    """Return results as JSON Lines."""
-    rows = (msgspec.json.encode(result.row()).decode() for result in results)
-    return "".join(f"{escape_controls(row)}\n" for row in rows).encode()
+def encode(results: Iterable[Result], notify: Notify = silent_notify) -> bytes:
+    """Return results as JSON Lines. One that cannot be written is told and left out."""
+    return b"".join(surviving(results, _line, lambda result: f"{result.path}: no row", notify))
+
+
+def _line(result: Result) -> bytes:
+    row = msgspec.json.encode(result.row()).decode()
+    return f"{escape_controls(row)}\n".encode()
 
 
 def read_rows(path: Path) -> list[ResultRow]:
@@ -138,8 +144,8 @@ def _opened(path: Path, resume: bool) -> IO[bytes]:
 def _rows(lines: bytes, path: Path) -> Iterator[ResultRow]:
     for number, line in enumerate(lines.split(b"\n") if lines else (), 1):
         try:
-            yield msgspec.json.decode(line, type=ResultRow)
-        except msgspec.DecodeError as error:
+            yield decode_json(line, ResultRow)
+        except DamagedError as error:
             raise OutputError(
                 f"{path} is not a result file of kb classify: line {number}: {error}"
             ) from error

@@ -47,7 +47,7 @@ def run(
                 continue
             results.append(outcome)
             if journal:
-                journal.add(outcome)
+                journal.add(outcome, notify)
             for notice in outcome.notices:
                 notify(notice)
     except BaseException as reason:  # noqa: BLE001  the caller raises it

@@ -111,7 +111,7 @@ def command(
         place = output
         if finished.results or not finished.stopped:
             with kept(finished.results, output, journal):
-                summary = summarize(finished.results, finished.unreadable)
+                summary = summarize(finished.results, finished.unreadable, say)
                 place = write(summary, form, output, journal, settings)
     _tell(finished, output, journal)
     if place != output:
@@ -122,7 +122,7 @@ def command(
 def _arguments(paths: tuple[str, ...]) -> Iterator[str]:
     for path in paths:
         if path == "-":
-            yield from filter(None, sys.stdin.read().splitlines())
+            yield from filter(None, os.fsdecode(sys.stdin.buffer.read()).splitlines())
         else:
             yield path
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 
 from kb.classify import Journal, Result, Summary, encode
+from kb.cli.terminal import put, put_json, say, show
+from kb.containment import reason
 from kb.corpus.directories import IncidentDirectories
 from kb.errors import IncidentError, KbError, OutputError
 from kb.files import check_new, write_new
@@ -71,11 +73,11 @@ def kept(results: Sequence[Result], output: Path | None, journal: Journal | None
     except BrokenPipeError:  # nobody reads them
         raise
     except Exception as error:
-        reason = error if isinstance(error, KbError) else f"cannot write the results: {error}"
+        why = error if isinstance(error, KbError) else f"cannot write the results: {reason(error)}"
         place = journal.path if journal else _saved(results, output)
         if place is None:
-            raise OutputError(str(reason)) from error
-        raise OutputError(f"{reason}; they are kept in {place}") from error
+            raise OutputError(str(why)) from error
+        raise OutputError(f"{why}; they are kept in {place}") from error
 
 
 def write(
@@ -88,22 +90,22 @@ def write(
     """Write all results, and return where they lie: `output`, or the next free name if another
     file has appeared under it; None on stdout."""
     if journal:
-        return journal.finish(summary.results)
+        return journal.finish(summary.results, say)
     if output:
         return write_new(output, _rendered(summary, form, settings))
     if form is Format.TABLE:
-        from kb.cli.terminal import show
         from kb.views.classify import render
 
-        show(render(summary))
+        show(render(summary, say))
     else:
-        click.echo(_rendered(summary, form, settings), nl=False)
+        write_text = put_json if form is Format.JSONL else put
+        write_text(_rendered(summary, form, settings).decode(), end="")
     return None
 
 
 def _saved(results: Sequence[Result], output: Path | None) -> Path | None:
     """Where the rows are now: beside the output, in the temporary directory, or nowhere."""
-    rows = encode(results)
+    rows = encode(results, say)
     with suppress(OutputError):
         if output:
             return write_new(output.with_name(_KEPT_NAME), rows, private=True)
@@ -114,14 +116,14 @@ def _saved(results: Sequence[Result], output: Path | None) -> Path | None:
 
 def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:
     if form is Format.JSONL:
-        return encode(summary.results)
+        return encode(summary.results, say)
     if form is Format.HTML:
         from kb.views.page import to_html
 
-        return to_html(summary, _records(summary, settings))
+        return to_html(summary, _records(summary, settings), say)
     from kb.views.classify import to_csv, to_text
 
-    return to_csv(summary) if form is Format.CSV else to_text(summary)
+    return to_csv(summary, say) if form is Format.CSV else to_text(summary, say)
 
 
 def _records(summary: Summary, settings: Settings) -> dict[str, Incident]:
