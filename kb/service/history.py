@@ -122,7 +122,7 @@ class History:
         return found
 
     def _set_aside(self) -> Path:
-        aside = write_new(self._path.with_stem("history.damaged"), "")
+        aside = write_new(self._path.with_stem("history.damaged"), b"", private=True)
         return self._path.replace(aside)
 
     @contextmanager
