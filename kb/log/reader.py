@@ -320,6 +320,12 @@ def is_plain(head: bytes) -> bool:
     )
 
 
+def is_binary(head: bytes) -> bool:
+    """Whether what begins so is hardly text; of an archive nobody knows before it is read."""
+    is_archive = head.startswith((_GZIP_MAGIC, *_ZSTD_MAGICS))
+    return not is_archive and _encoding(head) is None and _looks_binary(head)
+
+
 def _ends_in_returns(head: bytes) -> bool:
     return b"\r" in head and b"\n" not in head
 
