@@ -6,8 +6,11 @@ from pathlib import Path
 
 import msgspec
 
+from index.documents import Pattern
+from index.errors import PatternError
+from index.signatures import check
 from kb.errors import DamagedError, EvaluationError
-from kb.files import decode_json
+from kb.files import decode_json, read_regular
 
 AMBIGUOUS = "ambiguous"
 """The kind of a report that has no right answer: it is asked, and counts nowhere."""
@@ -25,7 +28,8 @@ class LabelledReport(msgspec.Struct, frozen=True):
     id: str = ""
     lang: str = "en"
     fix_must_match: str | None = None
-    """A regular expression that the fix of a right answer contains, whatever its id."""
+    """A regular expression that the fix of a right answer contains, whatever its id; as in
+    signatures, without look-around or back-references."""
 
 
 def read_cases(path: Path) -> list[LabelledReport]:
@@ -35,15 +39,17 @@ def read_cases(path: Path) -> list[LabelledReport]:
         EvaluationError: the file cannot be read, or a line is not such an object.
     """
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_regular(path).splitlines()
     except OSError as error:
-        raise EvaluationError(f"cannot read {path}: {error}") from error
+        raise EvaluationError(f"cannot read {path}: {error.strerror or error}") from error
     cases = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 case = decode_json(line, LabelledReport)
-            except DamagedError as error:
+                if case.fix_must_match is not None:
+                    check(Pattern(case.fix_must_match, regex=True))
+            except (DamagedError, PatternError) as error:
                 raise EvaluationError(
                     f"{path}:{number} is not a labelled report: {error}"
                 ) from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import lru_cache
 
 import msgspec
 
+from index.documents import Pattern
+from index.signatures import Scanner
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Match, diagnose
 from kb.evaluate.cases import LabelledReport
@@ -31,8 +33,10 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def remedy_position(self) -> int | None:
         """Where the first incident stands whose fix holds the remedy that the case asks for."""
-        wanted = re.compile(self.case.fix_must_match or "(?!)")
-        return self._first(lambda match: bool(wanted.search(remedy(match))))
+        wanted = self.case.fix_must_match
+        if wanted is None:
+            return None
+        return self._first(lambda match: contains(wanted, remedy(match)))
 
     @property
     def confidence(self) -> float:
@@ -62,6 +66,20 @@ def run(
         diagnosis = diagnose(Log.from_text(case.text), knowledge)
         answerable = not set(case.relevant).isdisjoint(known)
         yield Outcome(case, diagnosis.verdict, diagnosis.matches, answerable)
+
+
+@lru_cache(1)
+def _scanner(regex: str) -> Scanner:
+    return Scanner([Pattern(regex, regex=True)])
+
+
+def contains(regex: str, text: str) -> bool:
+    """Whether the text has what an expression describes; takes linear time.
+
+    Raises:
+        PatternError: the expression does not compile.
+    """
+    return bool(_scanner(regex).scan(text.encode("utf-8", "replace")))
 
 
 def remedy(match: Match) -> str:

@@ -113,7 +113,7 @@ def test_wrong_configuration_is_one_sentence(kb: Run, tmp_path: Path) -> None:
 def test_a_configuration_that_is_no_file_is_one_sentence(kb: Run, place: str) -> None:
     run = kb("ask", "x", env={"KB_CONFIG": place})
     assert run.returncode == 2
-    assert run.stderr.endswith(b"is not a file\n")
+    assert run.stderr.endswith(b"it is not a regular file\n")
 
 
 def test_configuration_adds_directories(kb: Run, tmp_path: Path) -> None:
