@@ -48,13 +48,17 @@ def read_regular(path: Path, most: int = MAX_STORED_BYTES) -> bytes:
     Raises:
         OSError: it is something else, has more than `most` bytes, or cannot be read.
     """
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+    with open(path, "rb", opener=_without_waiting) as file:  # noqa: PTH123  pathlib has no opener
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
         return file.read()
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def decode_json(data: bytes, kind: type[Stored]) -> Stored:

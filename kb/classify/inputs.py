@@ -84,14 +84,18 @@ def _hits(argument: str) -> list[str]:
 
 
 def _files_below(path: str) -> Iterator[str]:
-    """All files below a directory, without hidden folders; for a file, the file itself."""
+    """All files below a directory, without hidden folders, and the folders that cannot be listed;
+    for a file, the file itself."""
     if _is_remote(path):
         system, inside = _filesystem(path)
         yield from map(system.unstrip_protocol, system.find(inside))
         return
     if not Path(path).is_dir():
         yield path
-    yield from map(str, log_files(Path(path)))
+        return
+    closed: list[Path] = []
+    yield from map(str, log_files(Path(path), closed.append))
+    yield from map(str, closed)
 
 
 def _filesystem(url: str) -> tuple[Any, str]:

@@ -17,13 +17,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from index.signatures import Scanner
+from index.documents import Pattern
+from index.errors import PatternError
+from index.signatures import Scanner, _repeated, check
 from kb.classify import MainLine, Result, summarize
 from kb.classify.inputs import Unit, find_units
 from kb.conversation.answers import is_answer
 from kb.corpus.directories import IncidentDirectories, markdown_files
 from kb.diagnosis.scan import scan_log
-from kb.errors import CorpusError, SettingsError
+from kb.errors import CorpusError, EvaluationError, SettingsError
+from kb.evaluate.cases import read_cases
+from kb.evaluate.outcome import contains
 from kb.evidence.facts import find_facts
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.job import analyse
@@ -398,7 +402,9 @@ def test_a_pattern_into_any_depth_is_one_sentence_or_the_files(deep: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["history = " + "9" * 5000, "keys = " + "[" * 5000], ids=["number", "depth"]
+    "text",
+    ["history = " + "9" * 5000, "keys = " + "[" * 5000, "a" + ".a" * 8000 + " = 1"],
+    ids=["number", "depth", "tables"],
 )
 def test_a_configuration_of_any_size_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
@@ -407,6 +413,50 @@ def test_a_configuration_of_any_size_is_one_sentence(
     monkeypatch.setenv("KB_CONFIG", str(tmp_path / "config.toml"))
     with pytest.raises(SettingsError, match="invalid configuration"):
         load_settings()
+
+
+def test_a_configuration_that_is_too_large_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("a" + ".a" * 50_000 + " = 1")
+    monkeypatch.setenv("KB_CONFIG", str(tmp_path / "config.toml"))
+    with pytest.raises(SettingsError, match="it has more than 16,384 bytes"):
+        load_settings()
+
+
+# --- expressions
+
+
+WIDE = {
+    "a.{0,900}b": 899,
+    "(a.{0,9}b){0,40}": 437,
+    "((a{0,50}){0,50}){0,50}": 124_999,
+    "a{3,}b{2}": 3,
+    r"[}{0,9]{3}": 2,
+    r"\{900}\x{41}[[:alpha:]{}]": 0,
+}
+
+
+@pytest.mark.parametrize("regex", WIDE)
+def test_repeats_are_counted_as_written_out(regex: str) -> None:
+    assert _repeated(regex) == WIDE[regex]
+
+
+def test_a_signature_that_takes_long_to_compile_is_refused() -> None:
+    with pytest.raises(PatternError, match="at most"):
+        check(Pattern(r"a.{0,900}b.{0,900}c", regex=True))
+    check(Pattern(r"a.{0,120}b.{0,120}c", regex=True))
+    check(Pattern(r"a.{0,900}b.{0,900}c"))  # as text
+
+
+def test_an_expression_of_a_labelled_report_takes_linear_time(tmp_path: Path) -> None:
+    assert contains("(?i)(X+X+)+Y", "x" * 4000 + "y")
+    assert not contains("(x+x+)+y", "x" * 4000)
+    for regex in ("(", r"(a)\\1", "a.{0,900}b"):
+        line = f'{{"text": "t", "relevant": [], "kind": "log", "fix_must_match": "{regex}"}}'
+        (tmp_path / "reports.jsonl").write_text(line)
+        with pytest.raises(EvaluationError, match=r"reports.jsonl:1 .*the pattern"):
+            read_cases(tmp_path / "reports.jsonl")
 
 
 def test_the_home_of_nobody_is_one_sentence() -> None:
