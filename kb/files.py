@@ -48,7 +48,7 @@ def read_regular(path: Path, most: int = MAX_STORED_BYTES) -> bytes:
     Raises:
         OSError: it is something else, has more than `most` bytes, or cannot be read.
     """
-    with open(path, "rb", opener=_without_waiting) as file:  # noqa: PTH123  pathlib has no opener
+    with open(path, "rb", opener=_without_waiting) as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
