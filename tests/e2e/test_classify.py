@@ -169,12 +169,14 @@ def test_a_path_of_a_list_that_is_gone_costs_no_other(kb: Run, logs: Path) -> No
 
 @pytest.mark.slow
 def test_modules_in_the_working_directory_are_not_imported(
-    small_installation: Small, logs: Path
+    small_installation: Small, logs: Path, tmp_path: Path
 ) -> None:
+    script = tmp_path / "kb-as-installed"
+    script.write_text("from kb.__main__ import main\nif __name__ == '__main__':\n    main()\n")
     for name in ("struct", "types", "multiprocessing", "msgspec"):
         (logs / f"{name}.py").write_text(f"open({str(logs / 'ran')!r}, 'w')\n")
     run = subprocess.run(
-        [sys.executable, "-P", "-m", "kb", "classify", "--jobs", "2", "--format", "jsonl", "deep"],
+        [sys.executable, script, "classify", "--jobs", "2", "--format", "jsonl", "deep"],
         capture_output=True,
         cwd=logs,
         env=small_installation.environment(),
