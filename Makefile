@@ -3,10 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test test-all lint lint-code schema test-models test-ray encoder confidence quality \
-  ablation bench fuzz soak clean
+  ablation bench fuzz soak locks clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/kb index
@@ -80,31 +80,40 @@ clean:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# What the project needs is installed first, so that its build hook finds it and nothing is
-# installed twice.
-EDITABLE := $(PIP) --no-build-isolation -e
+# Whatever comes from the index must have a hash of locks/. What builds packages is installed first,
+# so that nothing else is fetched to build one.
+LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation -r
 
-$(VENV)/requirements.txt: $(VENV)/bin/python pyproject.toml
-	@$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); \
-	  print(*project["build-system"]["requires"], *project["project"]["dependencies"], sep="\n")' > $@
-
-$(VENV)/.installed: $(VENV)/requirements.txt constraints.txt
-	$(PIP) -r $< editables
-	$(EDITABLE) .
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml locks/build.txt locks/run.txt
+	$(LOCKED) locks/build.txt
+	$(LOCKED) locks/run.txt
+	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.installed
-	$(EDITABLE) '.[test]'
+$(VENV)/.test: $(VENV)/.installed locks/test.txt
+	$(LOCKED) locks/test.txt
 	@touch $@
 
-$(VENV)/.fuzz: $(VENV)/.installed
-	$(EDITABLE) '.[fuzz]'
+$(VENV)/.fuzz: $(VENV)/.installed locks/fuzz.txt
+	$(LOCKED) locks/fuzz.txt
 	@touch $@
 
-$(VENV)/.ray: $(VENV)/.test
-	$(EDITABLE) '.[ray,test]'
+$(VENV)/.ray: $(VENV)/.test locks/ray.txt
+	$(LOCKED) locks/ray.txt
 	@touch $@
 
-$(VENV)/.models: $(VENV)/.test
-	$(EDITABLE) '.[models,test]'
+# torch alone has no hash: each kind of GPU has its own build, and not all are in the index.
+$(VENV)/.models: $(VENV)/.test locks/models.txt
+	$(LOCKED) locks/models.txt
+	$(PIP) $$(grep ^torch== constraints.txt)
 	@touch $@
+
+# Write locks/ anew, with the versions of constraints.txt; needs uv. A new version is written there
+# first, or is the newest where there is none.
+LOCK := uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
+  --no-emit-package torch --constraint constraints.txt
+EXTRAS := test fuzz ray models
+locks: pyproject.toml constraints.txt
+	printf '%s\n' editables hatchling setuptools | $(LOCK) - -o locks/build.txt
+	$(LOCK) pyproject.toml -o locks/run.txt
+	for extra in $(EXTRAS); do $(LOCK) pyproject.toml --extra $$extra -o locks/$$extra.txt || exit 1; done

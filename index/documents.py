@@ -72,3 +72,5 @@ class Changes(msgspec.Struct, frozen=True):
     unchanged: int
     encoded: int
     """Passages that had to be encoded."""
+    rejected: tuple[Pattern, ...] = ()
+    """Declared patterns that do not compile and are not searched for."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import filterfalse
 
 import hyperscan
 
@@ -30,15 +31,18 @@ class Scanner:
     def __init__(self, patterns: Sequence[Pattern], *, first_only: bool = True) -> None:
         self.patterns = tuple(patterns)
         """By the numbers that `scan` reports."""
+        self.rejected: tuple[Pattern, ...] = ()
+        """Those that `cached` had to leave out."""
         self.key = _key(patterns, first_only)
-        self._database = _compile(patterns, first_only) if patterns else None
+        self._database = _compile(patterns, first_only)
 
     @classmethod
     def cached(
         cls, patterns: Sequence[Pattern], blob: bytes | None, *, first_only: bool = True
     ) -> Scanner:
         """Load a scanner from what `dump` gave, or compile it when that is of other patterns,
-        another Hyperscan or another processor."""
+        another Hyperscan or another processor. A pattern that does not compile is left out, because
+        the others must be found: versions of Hyperscan differ in what they accept."""
         scanner = cls((), first_only=first_only)
         scanner.patterns = tuple(patterns)
         scanner.key = _key(patterns, first_only)
@@ -49,8 +53,17 @@ class Scanner:
             except hyperscan.error:
                 scanner._database = None
         if scanner._database is None and patterns:
-            scanner._database = _compile(patterns, first_only)
+            scanner._compile_fitting(first_only)
         return scanner
+
+    def _compile_fitting(self, first_only: bool) -> None:
+        try:
+            self._database = _compile(self.patterns, first_only)
+        except PatternError:
+            self.rejected = tuple(filterfalse(_compiles, self.patterns))
+            if not self.rejected:
+                raise
+            self._database = _compile(self.patterns, first_only, without=self.rejected)
 
     def dump(self) -> bytes:
         """Return the compiled form, for `cached`."""
@@ -80,17 +93,18 @@ def _key(patterns: Sequence[Pattern], first_only: bool) -> str:
     return digest.hexdigest()
 
 
-def _compile(patterns: Sequence[Pattern], first_only: bool) -> hyperscan.Database:
-    expressions = [
-        (pattern.text if pattern.regex else re.escape(pattern.text)).encode()
-        for pattern in patterns
-    ]
+def _compile(
+    patterns: Sequence[Pattern], first_only: bool, without: Collection[Pattern] = ()
+) -> hyperscan.Database | None:
+    fitting = [(n, pattern) for n, pattern in enumerate(patterns) if pattern not in without]
+    if not fitting:
+        return None
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
         database.compile(
-            expressions=expressions,
-            ids=list(range(len(expressions))),
-            elements=len(expressions),
+            expressions=[_expression(pattern) for _number, pattern in fitting],
+            ids=[number for number, _pattern in fitting],
+            elements=len(fitting),
             flags=_FLAGS | (_FIRST_ONLY if first_only else 0),
         )
     except hyperscan.error as error:
@@ -100,15 +114,28 @@ def _compile(patterns: Sequence[Pattern], first_only: bool) -> hyperscan.Databas
     return database
 
 
+def _expression(pattern: Pattern) -> bytes:
+    return (pattern.text if pattern.regex else re.escape(pattern.text)).encode()
+
+
+def _compiles(pattern: Pattern) -> bool:
+    try:
+        check(pattern)
+    except PatternError:
+        return False
+    return True
+
+
 def check(pattern: Pattern) -> None:
     """Compile one pattern alone.
 
     Raises:
         PatternError: with the reason, when it does not compile or matches the empty text.
     """
-    expression = (pattern.text if pattern.regex else re.escape(pattern.text)).encode()
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
-        database.compile(expressions=[expression], ids=[0], elements=1, flags=_FLAGS | _FIRST_ONLY)
+        database.compile(
+            expressions=[_expression(pattern)], ids=[0], elements=1, flags=_FLAGS | _FIRST_ONLY
+        )
     except hyperscan.error as error:
         raise PatternError(f"the pattern `{pattern.text}` does not compile: {error}") from error

@@ -91,7 +91,7 @@ class Store:
                 self._publish(connection, scanner)
             set_meta(connection, "fingerprint", fingerprint)
         self._remove_old_vectors()
-        return msgspec.structs.replace(changes, encoded=encoded)
+        return msgspec.structs.replace(changes, encoded=encoded, rejected=scanner.rejected)
 
     def seed(self, packed: Path, extra_patterns: Sequence[Pattern] = ()) -> None:
         """Fill a store in which nothing has been built yet from a file that `index.packing` made.
@@ -116,7 +116,7 @@ class Store:
             return
         connection.deserialize(database)
         if is_current_schema(connection):
-            self._publish(connection, compile_patterns(connection, extra_patterns))
+            self._publish(connection, _compiled_all(connection, extra_patterns))
             self._memory = connection
 
     def _seed_directory(
@@ -133,7 +133,7 @@ class Store:
                     return
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("BEGIN")
-                self._publish(connection, compile_patterns(connection, extra_patterns))
+                self._publish(connection, _compiled_all(connection, extra_patterns))
                 connection.execute("COMMIT")
             partial.replace(directory / DATABASE)
         finally:
@@ -271,6 +271,18 @@ class Store:
                     path.unlink(missing_ok=True)
 
 
+def _compiled_all(connection: sqlite3.Connection, extra_patterns: Sequence[Pattern]) -> Scanner:
+    """As `compile_patterns`, for a database that somebody else made.
+
+    Raises:
+        PatternError: a declared pattern does not compile.
+    """
+    scanner = compile_patterns(connection, extra_patterns)
+    for pattern in scanner.rejected:
+        raise PatternError(f"the pattern `{pattern.text}` does not compile")
+    return scanner
+
+
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """All or nothing. One commit also leaves the full-text index in one piece: in many pieces each
@@ -304,7 +316,7 @@ def _vectors_name(generation: int) -> str:
 
 def _generation_of(path: Path) -> int:
     number = path.stem.removeprefix("vectors-")
-    return int(number) if number.isdigit() else -1
+    return int(number) if number.isdecimal() else -1
 
 
 def _connect(target: str) -> sqlite3.Connection:

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from index.progress import Notify, silent_notify
 from kb.classify.result import Result
+from kb.containment import surviving
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 from kb.verdict import Verdict
@@ -48,21 +50,31 @@ class Cluster(msgspec.Struct, frozen=True):
         return tuple(sorted({line.host for line in lines if line and line.host}))
 
 
-def find_clusters(results: Iterable[Result]) -> tuple[Cluster, ...]:
-    """The clusters of the unknown units, largest first."""
+def find_clusters(results: Iterable[Result], notify: Notify = silent_notify) -> tuple[Cluster, ...]:
+    """The clusters of the unknown units, largest first. A unit whose message cannot be compared is
+    told and in none."""
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
-    templates = _templates({_masked(result) for result in unknown})
+    masked = list(surviving(unknown, lambda result: (result, _masked(result)), _loss, notify))
+    templates = _templates({line for _result, line in masked}, notify)
     members: dict[str, list[Result]] = {}
-    for result in sorted(unknown, key=lambda result: result.path):
-        members.setdefault(templates[_masked(result)], []).append(result)
-    found = [_cluster(template, units) for template, units in members.items()]
+    for result, line in sorted(masked, key=lambda pair: pair[0].path):
+        if line in templates:
+            members.setdefault(templates[line], []).append(result)
+    found = surviving(
+        members.items(), _cluster, lambda pair: _loss(*pair[1][:_MAX_EXAMPLES_SHOWN]), notify
+    )
     return tuple(sorted(found, key=lambda cluster: (-len(cluster.members), cluster.id)))
 
 
-def _cluster(template: str, members: Iterable[Result]) -> Cluster:
+def _loss(*results: Result) -> str:
+    return f"{', '.join(result.path for result in results)}: not grouped by message"
+
+
+def _cluster(named: tuple[str, Iterable[Result]]) -> Cluster:
+    template, members = named
     identifier = hashlib.sha256(template.encode()).hexdigest()[:_ID_CHARACTERS]
-    named = (msgspec.structs.replace(result, cluster=identifier) for result in members)
-    return Cluster(identifier, template, tuple(named))
+    marked = (msgspec.structs.replace(result, cluster=identifier) for result in members)
+    return Cluster(identifier, template, tuple(marked))
 
 
 def _masked(result: Result) -> str:
@@ -71,12 +83,17 @@ def _masked(result: Result) -> str:
     return mask(split_prefix(result.main_line.text).text).strip() or _NO_ERROR_LINE
 
 
-def _templates(lines: set[str]) -> dict[str, str]:
+def _templates(lines: set[str], notify: Notify) -> dict[str, str]:
     """Each line's template."""
     if not lines:
         return {}
     from drain3.drain import Drain
 
     drain = Drain(sim_th=_MIN_WORD_SHARE)
-    found = {line: drain.add_log_message(line)[0] for line in sorted(lines)}
-    return {line: cluster.get_template() for line, cluster in found.items()}
+    found = surviving(
+        sorted(lines),
+        lambda line: (line, drain.add_log_message(line)[0]),
+        lambda line: f"the message `{line}` is not grouped with others",
+        notify,
+    )
+    return {line: cluster.get_template() for line, cluster in list(found)}

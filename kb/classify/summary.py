@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from index.progress import Notify, silent_notify
 from kb.classify.cluster import Cluster, find_clusters
 from kb.classify.result import MainLine, Result, Unreadable
 from kb.verdict import Verdict
@@ -64,10 +65,14 @@ def _most_frequent(values: Iterable[Value | None]) -> list[tuple[Value, int]]:
     return sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
 
 
-def summarize(results: Iterable[Result], unreadable: Iterable[Unreadable]) -> Summary:
+def summarize(
+    results: Iterable[Result],
+    unreadable: Iterable[Unreadable],
+    notify: Notify = silent_notify,
+) -> Summary:
     """Sort, cluster and count."""
     by_path = {result.path: result for result in results}
-    clusters = find_clusters(by_path.values())
+    clusters = find_clusters(by_path.values(), notify)
     by_path |= {result.path: result for cluster in clusters for result in cluster.members}
     return Summary(
         results=tuple(by_path[path] for path in sorted(by_path)),

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from index.progress import Notify, silent_notify
 from kb.classify.result import Result
-from kb.log.timestamps import read_stamp
+from kb.containment import surviving
+from kb.log.timestamps import is_dated, read_stamp
 from kb.verdict import Verdict
 
 _MAX_SLOTS = 60
@@ -42,10 +44,18 @@ class Timeline(msgspec.Struct, frozen=True):
     """Number of units dated by the modification time of their file."""
 
 
-def find_timeline(results: Iterable[Result]) -> Timeline | None:
-    """Count failures by time; None where no time is known."""
+def find_timeline(results: Iterable[Result], notify: Notify = silent_notify) -> Timeline | None:
+    """Count failures by time; None where no time is known. A unit whose time cannot be read is told
+    and left out."""
     failed = [result for result in results if result.verdict is not Verdict.HEALTHY]
-    printed = [(_printed(result), result) for result in failed]
+    printed = list(
+        surviving(
+            failed,
+            lambda result: (_printed(result), result),
+            lambda result: f"{result.path} is left out of the timeline",
+            notify,
+        )
+    )
     written = [(_written(result), result) for moment, result in printed if moment is None]
     known = [
         (moment, result.verdict) for moment, result in (*printed, *written) if moment is not None
@@ -75,9 +85,10 @@ def _printed(result: Result) -> datetime | None:
 
 def _written(result: Result) -> datetime | None:
     try:
-        return datetime.fromtimestamp(int(Path(result.path).stat().st_mtime))
-    except (OSError, ValueError):
+        moment = datetime.fromtimestamp(int(Path(result.path).stat().st_mtime))
+    except (OSError, ValueError, OverflowError):
         return None
+    return moment if is_dated(moment) else None
 
 
 def _step(seconds: float) -> timedelta:

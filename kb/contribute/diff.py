@@ -9,9 +9,9 @@ import msgspec
 from kb.contribute.lint import CheckedFile, read_all
 from kb.contribute.lint.context import LintContext, accepted_before
 from kb.corpus.directories import IncidentDirectories
-from kb.diagnosis import Diagnosis, diagnose
+from kb.diagnosis import Diagnosis
 from kb.incident import Kind
-from kb.log import Log
+from kb.problem import Problem
 from kb.verdict import ANSWER_AT
 
 _NOTED_POSITION = 1
@@ -64,7 +64,7 @@ class Comparison(msgspec.Struct, frozen=True):
     asked: int
     """Blocks of evidence that were asked."""
     wrong: tuple[str, ...]
-    """Files that were left out because they are no records."""
+    """Files of which some evidence was not asked, or nothing, because they are no records."""
 
 
 _Block = tuple[str, str]
@@ -80,8 +80,9 @@ def compare(before: IncidentDirectories, after: IncidentDirectories) -> Comparis
     was, now = ({file.incident.id: file.source for file in files} for files in (old, new))
     common = was.keys() & now.keys()
     is_same = was == now
-    ranks_now = {} if is_same else _ranks(new, after, kept=True)
-    ranks_was = {} if is_same else _ranks(old, before, kept=False)
+    ranks_now, now_wrong = ({}, []) if is_same else _ranks(new, after, kept=True)
+    ranks_was, was_wrong = ({}, []) if is_same else _ranks(old, before, kept=False)
+    problems = (*old_wrong, *new_wrong, *now_wrong, *was_wrong)
     moves = [*_moves(ranks_was, ranks_now)]
     return Comparison(
         added=tuple(sorted(now.keys() - was)),
@@ -89,22 +90,22 @@ def compare(before: IncidentDirectories, after: IncidentDirectories) -> Comparis
         removed=tuple(sorted(was.keys() - now)),
         moves=tuple(sorted(moves, key=lambda move: (not move.is_worse, move.incident))),
         asked=len(ranks_was.keys() | ranks_now.keys()),
-        wrong=tuple(sorted({problem.path for problem in (*old_wrong, *new_wrong)})),
+        wrong=tuple(sorted({problem.path for problem in problems})),
     )
 
 
 def _ranks(
     files: list[CheckedFile], library: IncidentDirectories, *, kept: bool
-) -> dict[_Block, Rank]:
+) -> tuple[dict[_Block, Rank], list[Problem]]:
     blocks = [(file, block) for file in files for block in file.incident.body.evidence]
     with LintContext(files, library.directories, kept=kept) as context:
         context.encode_ahead([block for _file, block in blocks])
-        return {
-            (file.incident.id, block): _rank(
-                file, diagnose(Log.from_text(block), context.knowledge)
-            )
+        ranks = {
+            (file.incident.id, block): _rank(file, diagnosis)
             for file, block in blocks
+            if (diagnosis := context.diagnose(file, block))
         }
+        return ranks, context.problems
 
 
 def _rank(file: CheckedFile, diagnosis: Diagnosis) -> Rank:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import msgspec
 
+from index.documents import Document
 from kb.corpus.sources import SourceContent
 from kb.errors import CorpusError, IncidentError
 from kb.incident import Incident
-from kb.paths import packaged_incidents
+from kb.paths import expand_user, packaged_incidents
 from kb.problem import Problem
+from kb.walk import files_below
 
 
 class IncidentFile(msgspec.Struct, frozen=True):
@@ -41,10 +43,24 @@ class IncidentFile(msgspec.Struct, frozen=True):
         Raises:
             IncidentError: the file is not a valid record, or cannot be read.
         """
-        from kb.markdown import parse_source
+        from kb.markdown import parse_source, unforeseen
 
         data = self.source() if source is None else source
-        return parse_source(data, self.name, self.path.stem)
+        return unforeseen(
+            self.name, "read this file", lambda: parse_source(data, self.name, self.path.stem)
+        )
+
+    def document(self, source: bytes) -> Document:
+        """Read the record and make of it what is indexed.
+
+        Raises:
+            IncidentError: the file is not a valid record, or cannot be indexed.
+        """
+        from kb.corpus.document import to_document
+        from kb.markdown import unforeseen
+
+        incident = self.read(source)
+        return unforeseen(self.name, "index this record", lambda: to_document(incident, source))
 
 
 class IncidentDirectories:
@@ -54,7 +70,7 @@ class IncidentDirectories:
     def __init__(self, extra: Iterable[Path | str] = (), first: Path | None = None) -> None:
         self.directories = [
             first or packaged_incidents(),
-            *(Path(path).expanduser() for path in extra),
+            *(expand_user(path) for path in extra),
         ]
         for directory in self.directories:
             if not directory.is_dir():
@@ -95,7 +111,7 @@ class IncidentDirectories:
     def read(self, stored: Mapping[str, str]) -> SourceContent:
         """The records as documents; a file whose digest is stored is not parsed again."""
         # A completion of ids waits for none of this.
-        from kb.corpus.document import digest, to_document
+        from kb.corpus.document import digest
 
         content = SourceContent([], [], [])
         for file in self.files():
@@ -104,7 +120,7 @@ class IncidentDirectories:
                 if stored.get(file.path.stem) == digest(source):
                     content.unchanged.append(file.path.stem)
                 else:
-                    content.documents.append(to_document(file.read(source), source))
+                    content.documents.append(file.document(source))
             except IncidentError as error:
                 content.problems.extend(error.problems)
         return content
@@ -113,7 +129,7 @@ class IncidentDirectories:
         """Changes when any file is added, removed or written."""
         digest = hashlib.sha256()
         for file in self.files():
-            with suppress(FileNotFoundError):  # it was just removed
+            with suppress(OSError):  # it was just removed, or reading it will say what is wrong
                 status = file.path.stat()
                 place = f"{file.path}\0{status.st_size}\0{status.st_mtime_ns}\0"
                 digest.update(os.fsencode(place))
@@ -123,8 +139,8 @@ class IncidentDirectories:
 def markdown_files(directory: Path) -> Iterator[Path]:
     """The incident files below a directory, sorted. Skips README.md, hidden files and everything
     that is not a regular file (pipes, devices, broken links)."""
-    for path in sorted(directory.glob("**/*.md")):
-        relative = path.relative_to(directory)
-        hidden = any(part.startswith(".") for part in relative.parts)
-        if path.name != "README.md" and not hidden and path.is_file():
-            yield path
+    named = (entry for entry in files_below(directory) if entry.name.endswith(".md"))
+    shown = (
+        entry for entry in named if not entry.name.startswith(".") and entry.name != "README.md"
+    )
+    yield from sorted(Path(entry.path) for entry in shown)

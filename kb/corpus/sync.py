@@ -129,6 +129,8 @@ class IndexSync:
                 unchanged=content.unchanged,
                 rebuild=rebuild,
             )
+        for pattern in changes.rejected:
+            self._notify(f"the signature `{pattern.text}` does not compile and is left out")
         return changes, content.problems
 
 

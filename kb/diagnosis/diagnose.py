@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from index.progress import Notify
+from kb.containment import contained
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.confidence import confidences
 from kb.diagnosis.model import MAX_MATCHES_SHOWN, By, Diagnosis, Match, Note, Why
@@ -41,9 +43,14 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     """
     started = time.perf_counter()
     scanned = scan_log(log, knowledge.signatures, knowledge.markers)
-    analysis = analyse(scanned.files, scanned.dumps)
+    losses = scanned.losses
+    analysis = None
+    with contained("nothing is said of who failed first", losses.append):
+        analysis = analyse(scanned.files, scanned.dumps, losses.append)
     opinion = _opinion(scanned, knowledge, analysis)
     verdict = opinion.verdict
+    if verdict is Verdict.HEALTHY and losses:
+        verdict = Verdict.UNKNOWN  # what is left out may tell of a failure
     return Diagnosis(
         verdict=verdict,
         matches=shown(opinion.matches)[:top],
@@ -51,7 +58,7 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
         candidates=tuple(opinion.matches[:MAX_CANDIDATES]),
         job=analysis.job if analysis else None,
         evidence=opinion.evidence,
-        notices=tuple(log.notices),
+        notices=tuple(dict.fromkeys([*log.notices, *losses])),
         elapsed_ms=(time.perf_counter() - started) * 1000,
         nearest=(
             explain_rejections(opinion.ranked, opinion.evidence)
@@ -88,22 +95,26 @@ class _Opinion(msgspec.Struct, frozen=True):
 def _opinion(scanned: ScannedLog, knowledge: KnowledgeBase, analysis: Analysis | None) -> _Opinion:
     """For a job, search with the culprits' lines first. If they do not suffice in a paste, search
     with all lines, provided that the answer still includes the culprits' lines."""
+    notify = scanned.losses.append
     if analysis is None or not analysis.evidence:
-        return _ask(scanned.collector.evidence(), knowledge, analysis)
+        return _ask(scanned.collector.evidence(), knowledge, analysis, notify)
     excerpt = collect(analysis.evidence, knowledge.signatures, knowledge.markers)
-    opinion = _ask(excerpt, knowledge, analysis)
+    opinion = _ask(excerpt, knowledge, analysis, notify)
     if opinion.answers:
         return opinion
     if analysis.is_short:
-        whole = _ask(scanned.collector.evidence(), knowledge, analysis)
+        whole = _ask(scanned.collector.evidence(), knowledge, analysis, notify)
         places = {(block.source, n) for block in analysis.evidence for n in block.numbers}
         whys = [why.line for match in whole.matches[:1] for why in match.why]
         if whole.answers and any((line.file, line.number) in places for line in whys):
             return whole
-    return msgspec.structs.replace(opinion, matches=_merged(opinion.matches, analysis, knowledge))
+    merged = _merged(opinion.matches, analysis, knowledge, notify)
+    return msgspec.structs.replace(opinion, matches=merged)
 
 
-def _merged(matches: list[Match], analysis: Analysis, knowledge: KnowledgeBase) -> list[Match]:
+def _merged(
+    matches: list[Match], analysis: Analysis, knowledge: KnowledgeBase, notify: Notify
+) -> list[Match]:
     """Add records about this kind of failure, below the threshold, because no line proves them."""
     job = analysis.job
     first = job.culprits[0] if job.culprits else None
@@ -112,7 +123,7 @@ def _merged(matches: list[Match], analysis: Analysis, knowledge: KnowledgeBase) 
     explanation = Block(first.file, first.line or 1, 1, job.finding.encode())
     evidence = collect([explanation], knowledge.signatures, knowledge.markers)
     best = {match.incident.id: match for match in matches}
-    for match in _ask(evidence, knowledge, None).matches:
+    for match in _ask(evidence, knowledge, None, notify).matches:
         known = best.get(match.incident.id)
         confidence = round(min(match.confidence, MAX_GENERAL_CONFIDENCE), 4)
         if known is None or known.confidence < confidence:
@@ -122,8 +133,10 @@ def _merged(matches: list[Match], analysis: Analysis, knowledge: KnowledgeBase) 
     return sorted(best.values(), key=lambda match: (-match.confidence, match.incident.id))
 
 
-def _ask(evidence: Evidence, knowledge: KnowledgeBase, analysis: Analysis | None) -> _Opinion:
-    found = retrieve(evidence, knowledge)
+def _ask(
+    evidence: Evidence, knowledge: KnowledgeBase, analysis: Analysis | None, notify: Notify
+) -> _Opinion:
+    found = retrieve(evidence, knowledge, notify)
     ended_well = _ended_well(analysis)
     if ended_well:
         found = [one for one in found if one.incident.kind is Kind.HARMLESS]

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from index.documents import Candidate, Pattern, Query
+from index.progress import Notify, silent_notify
+from kb.containment import surviving
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import Entry, declared_pattern, from_payload
 from kb.diagnosis.features import Features
@@ -53,14 +55,21 @@ class ScoredCandidate(msgspec.Struct, frozen=True):
         )
 
 
-def retrieve(evidence: Evidence, knowledge: KnowledgeBase) -> list[ScoredCandidate]:
-    """All records that anything speaks for, unordered."""
+def retrieve(
+    evidence: Evidence, knowledge: KnowledgeBase, notify: Notify = silent_notify
+) -> list[ScoredCandidate]:
+    """All records that anything speaks for, unordered. A record that cannot be weighed is told and
+    left out."""
     if not evidence.lines:
         return []
-    return [
-        _scored(candidate, from_payload(candidate.payload), evidence)
-        for candidate in knowledge.search(to_query(evidence))
-    ]
+    return list(
+        surviving(
+            knowledge.search(to_query(evidence)),
+            lambda candidate: _scored(candidate, from_payload(candidate.payload), evidence),
+            lambda candidate: f"the record {candidate.id} is left out",
+            notify,
+        )
+    )
 
 
 def to_query(evidence: Evidence) -> Query:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from index.signatures import Scanner
+from kb.containment import contained
 from kb.evidence.collector import Collector
 from kb.evidence.marked import MarkedBlock
 from kb.job.lines import Line, LineKeeper, line_budget
 from kb.job.recorder import Dump, read_dump
-from kb.log import Log
+from kb.log import Block, Log
 
 
 class ScannedLog(msgspec.Struct, frozen=True):
@@ -21,6 +22,8 @@ class ScannedLog(msgspec.Struct, frozen=True):
     """By file: the lines that tell of a job."""
     dumps: list[Dump]
     """The collectives that ranks recorded."""
+    losses: list[str]
+    """Parts that are left out, and why; one of each source."""
 
 
 def scan_log(log: Log, signatures: Scanner, markers: Scanner) -> ScannedLog:
@@ -29,7 +32,7 @@ def scan_log(log: Log, signatures: Scanner, markers: Scanner) -> ScannedLog:
     Raises:
         LogError: a source cannot be read.
     """
-    scanned = ScannedLog(Collector(signatures), {}, [])
+    scanned = ScannedLog(Collector(signatures), {}, [], [])
     budget = line_budget(len(log.sources))
     for source in log.sources:
         dump = read_dump(source)
@@ -37,9 +40,17 @@ def scan_log(log: Log, signatures: Scanner, markers: Scanner) -> ScannedLog:
             scanned.dumps.append(dump)
             continue
         keeper = LineKeeper(budget)
+        losses: list[str] = []
         for block in source.blocks():
-            marked = MarkedBlock(block, markers.scan(block.data))
-            scanned.collector.add(marked)
-            keeper.add(marked)
+            with contained(_loss(block), losses.append):
+                marked = MarkedBlock(block, markers.scan(block.data))
+                scanned.collector.add(marked)
+                keeper.add(marked)
+        scanned.losses.extend(losses[:1])
         scanned.files.setdefault(source.name or "", []).extend(keeper.lines())
     return scanned
+
+
+def _loss(block: Block) -> str:
+    last = block.number_of(block.line_count - 1)
+    return f"lines {block.first_line} to {last} of {block.source or 'the input'} are left out"

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from index.progress import Notify, silent_notify
+from kb.containment import contained
 from kb.evidence.collector import SHORT_LINES
 from kb.job.attempt import Attempt, RankLog
 from kb.job.attribution import Prescan, attribute_lines, prescan
@@ -32,6 +34,7 @@ from kb.job.root_cause import find_root_cause
 from kb.job.stragglers import find_straggler
 from kb.log import Block
 from kb.log.mask import mask
+from kb.numbers import read_ints
 from kb.rules.rows import FailureKind
 
 _WORLD = re.compile(
@@ -53,9 +56,14 @@ class Analysis(msgspec.Struct, frozen=True):
     """So few lines that all were read, and that every word counts."""
 
 
-def analyse(files: Mapping[str, Sequence[Line]], dumps: Sequence[Dump] = ()) -> Analysis | None:
+def analyse(
+    files: Mapping[str, Sequence[Line]],
+    dumps: Sequence[Dump] = (),
+    notify: Notify = silent_notify,
+) -> Analysis | None:
     """Tell who failed first from lines of the logs of one job, by name of the file, and from its
-    recorded collectives; None where they are not from several ranks."""
+    recorded collectives; None where they are not from several ranks. What fails on the way is told
+    and left out."""
     if len(files) == 1 and not dumps:
         seen = prescan(*files.values())
         if not seen.several:
@@ -67,14 +75,17 @@ def analyse(files: Mapping[str, Sequence[Line]], dumps: Sequence[Dump] = ()) -> 
     if not (dumps or _is_of_several(log.lines, exits)):
         return None
     *earlier, last = _attempt_numbers(log)
+    comparison = None
+    with contained("the flight-recorder dumps are not compared", notify):
+        comparison = compare(dumps)
     attempt = Attempt(
         _lines_of_last(log.lines, last),
         [one for one in exits if one.line.attempt >= last],
-        compare(dumps),
+        comparison,
     )
-    before = tuple(one for number in earlier for one in _failures_of(number, log, exits))
+    before = tuple(one for number in earlier for one in _failures_of(number, log, exits, notify))
     world_size = _world_size(attempt, log)
-    root_cause = find_root_cause(attempt)
+    root_cause = find_root_cause(attempt, notify)
     if root_cause is None or _ended_well(attempt):
         return _not_failed(attempt, world_size, before)
     job = _failed(attempt, root_cause, world_size, before)
@@ -110,13 +121,15 @@ def _lines_of_last(lines: Iterable[LogLine], number: int) -> list[LogLine]:
     ]
 
 
-def _failures_of(number: int, log: AttributedLog, exits: Iterable[Exit]) -> tuple[QuotedLine, ...]:
+def _failures_of(
+    number: int, log: AttributedLog, exits: Iterable[Exit], notify: Notify
+) -> tuple[QuotedLine, ...]:
     """What failed in an attempt that was followed by another."""
     attempt = Attempt(
         [line for line in log.lines if line.attempt == number],
         [one for one in exits if one.line.attempt == number],
     )
-    root_cause = find_root_cause(attempt)
+    root_cause = find_root_cause(attempt, notify)
     return tuple(culprit.quoted for culprit in root_cause.culprits) if root_cause else ()
 
 
@@ -131,7 +144,7 @@ def _ended_well(attempt: Attempt) -> bool:
 
 def _world_size(attempt: Attempt, log: AttributedLog) -> int | None:
     text = "\n".join(line.text for line in log.lines)
-    stated = [int(next(filter(None, match.groups()))) for match in _WORLD.finditer(text)]
+    stated = read_ints(next(filter(None, match.groups())) for match in _WORLD.finditer(text))
     return max([*stated, max(attempt.known_ranks, default=-1) + 1]) or None
 
 

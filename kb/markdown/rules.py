@@ -5,7 +5,14 @@ A file that breaks one of them is no record, so no other rule of `kb lint` looks
 
 from __future__ import annotations
 
-from kb.problem import DocumentedRule
+from collections.abc import Callable
+from typing import TypeVar
+
+from kb.containment import contained
+from kb.errors import IncidentError
+from kb.problem import DocumentedRule, Problem
+
+Made = TypeVar("Made")
 
 
 class ShapeRule(DocumentedRule):
@@ -359,5 +366,33 @@ class PatternDoesNotCompile(ShapeRule):
     code = "SIG201"
 
 
+class Unforeseen(ShapeRule):
+    """kb can read the record, index it, and search with its evidence.
+
+    kb failed at this file in a way that nobody foresaw. It leaves the record out, and all others
+    answer. The message names the error; mostly it quotes the value that caused it.
+
+    Wrong: a value that no program prints, such as a number of forty digits.
+
+    Right: the line as it was printed. If it was printed so, report the file as a bug of kb.
+    """
+
+    code = "SHP117"
+
+
 SHAPE_RULES: tuple[type[ShapeRule], ...] = tuple(ShapeRule.__subclasses__())
 """Every rule above, in the order in which they are written."""
+
+
+def unforeseen(path: str, what: str, do: Callable[[], Made]) -> Made:
+    """Return what `do` returns, and hold a failure of it against one file. `what` is what kb does
+    there in a few words: "read this file".
+
+    Raises:
+        IncidentError: `do` failed.
+    """
+    failures: list[str] = []
+    with contained(f"kb cannot {what}", failures.append):
+        return do()
+    advice = "remove what the message names; if it is right, report the file as a bug of kb"
+    raise IncidentError([Problem(path, 1, Unforeseen.code, failures[0], advice)])

@@ -14,6 +14,7 @@ from index.encoder import load_encoder
 from index.errors import StoreDamaged, StoreError
 from index.signatures import Scanner
 from index.store import Store
+from kb.containment import contained
 from kb.corpus.directories import IncidentDirectories
 from kb.corpus.sync import index_path
 from kb.errors import KbError
@@ -41,10 +42,13 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("index", _index),
     )
     for name, check in checks:
+        failures: list[str] = []
         try:
-            yield check(settings)
+            with contained("this check failed", failures.append):
+                yield check(settings)
         except KbError as error:
-            yield Check(name, False, str(error))
+            failures.append(str(error))
+        yield from (Check(name, False, failure) for failure in failures)
 
 
 def _incidents(settings: Settings) -> Check:

@@ -32,8 +32,9 @@ DEFAULT_MATCHES = 5
 """Number of matches of an answer unless the user asks for another; as many as fit on a screen."""
 
 
-class SupersededError(Exception):
-    """The result is no longer needed: a newer diagnosis began, or the service is closed."""
+class SupersededError(BaseException):
+    """The result is no longer needed: a newer diagnosis began, or the service is closed. Not an
+    Exception, like asyncio's CancelledError: no input failed."""
 
 
 class Service:

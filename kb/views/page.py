@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import PurePath
 from typing import Any
@@ -18,10 +18,13 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from kb.classify import Result, Summary
+from index.progress import Notify, silent_notify
+from kb.classify import Cluster, Result, Summary
 from kb.classify.timeline import Slot, find_timeline
+from kb.containment import surviving
 from kb.incident import Incident
 from kb.log.clean import strip_controls
+from kb.markdown import is_web_link
 from kb.markdown import render as to_markdown
 from kb.verdict import Verdict
 
@@ -37,26 +40,48 @@ _HEADING_LEVELS = 2
 _SPANS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def to_html(summary: Summary, records: Mapping[str, Incident]) -> bytes:
-    """Return the page; `records` are those of the incidents that were found."""
+def to_html(
+    summary: Summary, records: Mapping[str, Incident], notify: Notify = silent_notify
+) -> bytes:
+    """Return the page; `records` are those of the incidents that were found. A section, or a row of
+    one, that cannot be shown is told and left out.
+
+    It is ASCII, with references for other signs: so it is right in any encoding that it passes.
+    """
     environment = Environment(
         loader=PackageLoader("kb", "views"),
         autoescape=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
-    template = environment.get_template("page.html", globals={"quotes": _quotes})
-    page = template.render(
+    page = environment.get_template("page.html").render(
         script_hash=_hash(environment.get_template("page.js").render()),
         **_counts(summary),
-        incidents=list(_incidents(summary, records)),
-        timeline=_timeline(summary),
-        places=list(_places(summary)),
-        clusters=summary.clusters[:_MAX_CLUSTERS],
-        **_units(summary),
-        records=[_record(records[name]) for name in sorted(records)],
+        **_sections(summary, records, notify),
     )
-    return strip_controls(page).encode()
+    whole = strip_controls(page).encode(errors="replace").decode()
+    return whole.encode("ascii", "xmlcharrefreplace")
+
+
+def _sections(
+    summary: Summary, records: Mapping[str, Incident], notify: Notify
+) -> dict[str, object]:
+    """What stands in each section; None where it is left out."""
+    makers: dict[str, Callable[[], object]] = {
+        "incidents": lambda: list(_incidents(summary, records, notify)),
+        "timeline": lambda: _timeline(summary, notify),
+        "places": lambda: list(_places(summary)),
+        "clusters": lambda: list(_clusters(summary, notify)),
+        "units": lambda: list(_units(summary, notify)),
+        "records": lambda: list(_records(records, notify)),
+    }
+    made = surviving(
+        makers.items(),
+        lambda item: (item[0], item[1]()),
+        lambda item: f"the section `{item[0]}` is left out of the page",
+        notify,
+    )
+    return dict.fromkeys(makers) | dict(made)
 
 
 def _hash(script: str) -> str:
@@ -72,12 +97,18 @@ def _counts(summary: Summary) -> dict[str, Any]:
         "verdicts": [(verdict.value, counts[verdict]) for verdict in Verdict],
         "most": max((sure + perhaps for _name, sure, perhaps in summary.incidents), default=0),
         "unreadable": summary.unreadable,
+        "left_out": max(0, len(_failed(summary)) - _MAX_UNITS),
+        "healthy": counts[Verdict.HEALTHY],
     }
 
 
-def _incidents(summary: Summary, records: Mapping[str, Incident]) -> Iterator[dict[str, Any]]:
-    for name, sure, perhaps in summary.incidents:
-        yield {
+def _incidents(
+    summary: Summary, records: Mapping[str, Incident], notify: Notify
+) -> Iterator[dict[str, Any]]:
+    def row(found: tuple[str, int, int]) -> dict[str, Any]:
+        name, sure, perhaps = found
+        examples = [result for result in summary.results if result.incident == name]
+        return {
             "id": name,
             "title": records[name].title if name in records else name,
             "record": name in records,
@@ -88,14 +119,18 @@ def _incidents(summary: Summary, records: Mapping[str, Incident]) -> Iterator[di
                 for count, verdict in ((sure, Verdict.MATCH), (perhaps, Verdict.POSSIBLE))
                 if count
             ),
-            "examples": [result for result in summary.results if result.incident == name][
-                :_MAX_EXAMPLES
-            ],
+            "quotes": _quotes(examples[:_MAX_EXAMPLES]),
         }
 
+    return surviving(summary.incidents, row, lambda found: _loss(found[0]), notify)
 
-def _timeline(summary: Summary) -> dict[str, Any] | None:
-    found = find_timeline(summary.results)
+
+def _loss(name: str) -> str:
+    return f"{name} is left out of the page"
+
+
+def _timeline(summary: Summary, notify: Notify) -> dict[str, Any] | None:
+    found = find_timeline(summary.results, notify)
     if found is None:
         return None
     most = max(slot.counts.total() for slot in found.slots)
@@ -139,16 +174,43 @@ def _places(summary: Summary) -> Iterator[dict[str, Any]]:
             yield {"title": title, "column": column, "rows": rows[:_MAX_PLACES], "most": most}
 
 
-def _units(summary: Summary) -> dict[str, Any]:
-    failed = [result for result in summary.results if result.verdict in _FAILED]
+def _clusters(summary: Summary, notify: Notify) -> Iterator[dict[str, Any]]:
+    chosen = summary.clusters[:_MAX_CLUSTERS]
+    return surviving(chosen, _cluster, lambda cluster: _loss(f"cluster {cluster.id}"), notify)
+
+
+def _cluster(cluster: Cluster) -> dict[str, Any]:
     return {
-        "units": failed[:_MAX_UNITS],
-        "left_out": max(0, len(failed) - _MAX_UNITS),
-        "healthy": summary.verdicts[Verdict.HEALTHY],
+        "id": cluster.id,
+        "count": len(cluster.members),
+        "template": cluster.template,
+        "hosts": ", ".join(cluster.hosts),
+        "quotes": _quotes(cluster.examples),
     }
 
 
-def _quotes(results: list[Result]) -> Markup:
+def _units(summary: Summary, notify: Notify) -> Iterator[dict[str, Any]]:
+    failed = _failed(summary)[:_MAX_UNITS]
+    return surviving(failed, _unit, lambda result: _loss(result.path), notify)
+
+
+def _unit(result: Result) -> dict[str, Any]:
+    sure = "" if result.confidence is None else f"{100 * result.confidence:.0f} %"
+    return {
+        "path": result.path,
+        "verdict": result.verdict.value,
+        "incident": result.incident,
+        "confidence": sure,
+        "cluster": result.cluster,
+        "quote": _said(result),
+    }
+
+
+def _failed(summary: Summary) -> list[Result]:
+    return [result for result in summary.results if result.verdict in _FAILED]
+
+
+def _quotes(results: Iterable[Result]) -> Markup:
     """Where a line stands and what it says."""
     items = (
         Markup("<li><span class=quiet>{}</span>{}</li>").format(_where(result), _said(result))
@@ -169,6 +231,11 @@ def _said(result: Result) -> Markup:
     return Markup("<q>{}</q>").format(result.main_line.text) if result.main_line else Markup()
 
 
+def _records(records: Mapping[str, Incident], notify: Notify) -> Iterator[dict[str, Any]]:
+    ordered = [records[name] for name in sorted(records)]
+    return surviving(ordered, _record, lambda incident: _loss(f"record {incident.id}"), notify)
+
+
 def _record(incident: Incident) -> dict[str, Any]:
     return {
         "id": incident.id,
@@ -179,8 +246,15 @@ def _record(incident: Incident) -> dict[str, Any]:
     }
 
 
+class _Markdown(MarkdownIt):
+    """Only what is on the web is a link: another one would lead to a place beside the page."""
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802
+        return is_web_link(url)
+
+
 def _rendered(text: str) -> str:
-    markdown = MarkdownIt("commonmark", {"html": False}).use(front_matter_plugin).disable("image")
+    markdown = _Markdown("commonmark", {"html": False}).use(front_matter_plugin).disable("image")
     tokens = markdown.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):

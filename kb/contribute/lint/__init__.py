@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from kb.containment import contained
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.context import LintContext, accepted_before
 from kb.contribute.lint.duplicates import DUPLICATE_RULES
@@ -15,7 +17,7 @@ from kb.contribute.lint.prose import PROSE_RULES
 from kb.contribute.lint.rule import Rule
 from kb.contribute.lint.signatures import SIGNATURE_RULES
 from kb.corpus.directories import IncidentDirectories, IncidentFile, markdown_files
-from kb.corpus.document import digest
+from kb.corpus.document import digest, from_payload
 from kb.errors import CorpusError, IncidentError
 from kb.incident import Incident
 from kb.log.clean import decode_path
@@ -33,6 +35,9 @@ ALL_RULES: tuple[Rule, ...] = (
     *PRIVATE_RULES,
 )
 """Every rule except those of the record's shape, which `kb.markdown` checks while it reads."""
+
+_ALL_FILES = "(all files)"
+"""In the place of a path, where a rule fails at what it compares."""
 
 
 def lint(paths: Sequence[Path], library: IncidentDirectories) -> tuple[int, list[Problem]]:
@@ -55,10 +60,20 @@ def lint(paths: Sequence[Path], library: IncidentDirectories) -> tuple[int, list
     with LintContext([*rest, *files], library.directories) as context:
         for rule in ALL_RULES:
             for file in files:
-                problems.extend(rule.check(file))
-            found = rule.finish(context)
-            problems.extend(problem for problem in found if problem.path in names)
+                problems.extend(_found(rule, file.name, partial(rule.check, file)))
+            across = _found(rule, _ALL_FILES, partial(rule.finish, context))
+            problems.extend(problem for problem in across if problem.path in (*names, _ALL_FILES))
+        problems.extend(problem for problem in context.problems if problem.path in names)
     return len(chosen), sorted(problems)
+
+
+def _found(rule: Rule, path: str, look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:
+    """What the rule finds. That it fails is a problem too: the file may not pass unseen."""
+    failures: list[str] = []
+    with contained("this rule cannot be checked", failures.append):
+        yield from look()
+    for failure in failures:
+        yield Problem(path, 1, rule.code, failure, "report the file as a bug of kb")
 
 
 def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
@@ -92,7 +107,8 @@ def read_all(
             source = file.source()
             incident = accepted.get(digest(source))
             if incident is None or incident.id != file.path.stem:
-                incident = file.read(source)
+                # As it is indexed: what cannot be is no record.
+                incident = from_payload(file.document(source).payload).incident
         except IncidentError as error:
             problems.extend(error.problems)
         else:

@@ -28,13 +28,16 @@ from kb.corpus.document import digest, from_payload, to_document
 from kb.corpus.sources import SourceContent
 from kb.corpus.sync import IndexSync
 from kb.corpus.tier import Tier, TierName
+from kb.diagnosis import Diagnosis, diagnose
 from kb.diagnosis.retrieval import to_query
 from kb.diagnosis.scan import scan_log
-from kb.errors import OutputError
+from kb.errors import IncidentError, OutputError
 from kb.files import write_whole
 from kb.incident import Incident
 from kb.log import Log
+from kb.markdown import unforeseen
 from kb.paths import cache_directory, index_directory, packed_index
+from kb.problem import Problem
 
 _MAX_QUESTIONS_KEPT = 20_000
 """Number of vectors kept between runs, about 1.5 kB each."""
@@ -52,6 +55,8 @@ class LintContext:
     ) -> None:
         self.files, self._kept = files, kept
         self.chosen = [file for file in files if file.chosen]
+        self.problems: list[Problem] = []
+        """Of files whose evidence cannot be searched with."""
         self._model = model_name()
         self._built = Store(index_directory(directories, self._model))
         self._snapshots: list[Snapshot] = []
@@ -86,6 +91,19 @@ class LintContext:
 
     def _load_encoder(self) -> CachingEncoder:
         return self._encoder
+
+    def diagnose(self, file: CheckedFile, text: str) -> Diagnosis | None:
+        """Search with a text of a file. None where that fails, which is one of the `problems`."""
+        knowledge = self.knowledge
+        try:
+            return unforeseen(
+                file.name,
+                "search with this record",
+                lambda: diagnose(Log.from_text(text), knowledge),
+            )
+        except IncidentError as error:
+            self.problems.extend(error.problems)
+            return None
 
     def fired(self, text: str) -> frozenset[Pattern]:
         """The patterns of any record that a text has."""

@@ -8,9 +8,8 @@ from index.documents import Pattern
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.context import LintContext
 from kb.contribute.lint.rule import Rule
-from kb.diagnosis import Diagnosis, diagnose
+from kb.diagnosis import Diagnosis
 from kb.incident import Kind
-from kb.log import Log
 from kb.problem import Problem
 
 _MAX_FILES_ASKED = 20
@@ -48,7 +47,8 @@ class StolenEvidence(Rule):
         blocks = [(file, block) for file in context.chosen for block in file.incident.body.evidence]
         context.encode_ahead([block for _file, block in blocks])
         for file, block in blocks:
-            if found := _misfound(file, diagnose(Log.from_text(block), context.knowledge)):
+            diagnosis = context.diagnose(file, block)
+            if diagnosis and (found := _misfound(file, diagnosis)):
                 first = block.lstrip("\n").split("\n")[0]
                 yield self.problem(file, first, found)
 
@@ -73,7 +73,8 @@ class StealsEvidence(Rule):
         chosen = {file.incident.id: file for file in context.chosen}
         for other in _alike(context) if len(chosen) < len(context.files) else ():
             for block in other.incident.body.evidence:
-                matches = diagnose(Log.from_text(block), context.knowledge).matches
+                diagnosis = context.diagnose(other, block)
+                matches = diagnosis.matches if diagnosis else ()
                 thief = chosen.get(matches[0].incident.id) if matches else None
                 if thief and other.incident.kind is Kind.INCIDENT:
                     message = f"the evidence of `{other.incident.id}` ranks this record first"
@@ -90,7 +91,8 @@ def _alike(context: LintContext) -> list[CheckedFile]:
         match.incident.id
         for file in context.chosen[:_MAX_FILES_ASKED]
         for text in ("\n".join(file.incident.body.evidence), file.incident.body.symptom)
-        for match in diagnose(Log.from_text(text), context.knowledge).candidates[:_MAX_NEIGHBOURS]
+        if (diagnosis := context.diagnose(file, text))
+        for match in diagnosis.candidates[:_MAX_NEIGHBOURS]
     }
     own = {
         Pattern(signature.pattern, signature.regex)

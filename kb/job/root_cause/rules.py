@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from index.progress import Notify, silent_notify
+from kb.containment import surviving
 from kb.job.attempt import Attempt
 from kb.job.model import RootCause
 from kb.job.root_cause.desync import mismatched
@@ -30,6 +32,12 @@ RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
 """The first that names a culprit decides."""
 
 
-def find_root_cause(attempt: Attempt) -> RootCause | None:
-    """Name the culprits of one attempt; None where nothing failed."""
-    return next(filter(None, (rule(attempt) for rule in RULES)), None)
+def find_root_cause(attempt: Attempt, notify: Notify = silent_notify) -> RootCause | None:
+    """Name the culprits of one attempt; None where nothing failed. A rule that fails is told, and
+    the next ones are asked."""
+    found = surviving(RULES, lambda rule: rule(attempt), _loss, notify)
+    return next(filter(None, found), None)
+
+
+def _loss(rule: Callable[[Attempt], RootCause | None]) -> str:
+    return f"who failed first is told without the rule {rule.__name__}"

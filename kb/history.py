@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock
 
+from index.progress import Notify
+from kb.containment import contained, surviving
 from kb.diagnosis import Diagnosis
 from kb.errors import OutputError
 from kb.evidence.secrets import without_secrets
@@ -23,6 +25,9 @@ MAX_SEARCHES_KEPT = 200
 
 MAX_TEXT_CHARACTERS = 65_536
 """Characters that are kept of a text: whole words from its beginning."""
+
+_MAX_LOSSES_NAMED = 3
+"""Damaged searches that are named in one notice."""
 
 _LOCK_TIMEOUT_SECONDS = 2
 """How long to wait for another process that writes; then the search is not kept."""
@@ -43,6 +48,10 @@ class Search(msgspec.Struct, frozen=True):
     incident: str | None
     """The id of the best match."""
     confidence: float | None
+
+    def __post_init__(self) -> None:
+        """A time of no clock is damage, and cannot be shown in every zone."""
+        self.time.astimezone()
 
     @classmethod
     def of(cls, diagnosis: Diagnosis, text: str = "", paths: tuple[str, ...] = ()) -> Search:
@@ -67,7 +76,7 @@ class History:
     With `history = false` in the settings it is empty and stays so.
     """
 
-    def __init__(self, settings: Settings, notify: Callable[[str], None]) -> None:
+    def __init__(self, settings: Settings, notify: Notify) -> None:
         self._kept = settings.history
         self._notify = notify
         self._path = state_directory() / "history.json"
@@ -97,16 +106,23 @@ class History:
 
     def _read(self) -> tuple[Search, ...]:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=tuple[Search, ...])
+            data = self._path.read_bytes()
         except FileNotFoundError:
             return ()
-        except msgspec.DecodeError:
+        losses: list[str] = []
+        found = tuple(_searches(data, losses.append))
+        if losses:
             aside = self._set_aside()
-            self._notify(f"the history file was damaged; kept it as {aside}, started a new one")
-            return ()
+            write_whole(self._path, msgspec.json.encode(found), private=True)
+            said = "; ".join(losses[:_MAX_LOSSES_NAMED])
+            self._notify(
+                f"the history file was damaged; kept it as {aside}, started a new one with the"
+                f" {len(found)} searches that can be read: {said}"
+            )
+        return found
 
     def _set_aside(self) -> Path:
-        aside = write_new(self._path.with_stem("history.damaged"), "")
+        aside = write_new(self._path.with_stem("history.damaged"), b"", private=True)
         return self._path.replace(aside)
 
     @contextmanager
@@ -122,6 +138,19 @@ class History:
         except (OutputError, OSError, NotImplementedError) as error:
             # The last one: a file system without locks. A lock that others hold is an OSError.
             self._notify(f"cannot save the search history: {error}")
+
+
+def _searches(data: bytes, notify: Notify) -> Iterator[Search]:
+    """The searches that can be read."""
+    entries: list[msgspec.Raw] = []
+    with contained("it is no list of searches", notify):
+        entries = msgspec.json.decode(data, type=list[msgspec.Raw])
+    yield from surviving(
+        enumerate(entries, 1),
+        lambda entry: msgspec.json.decode(entry[1], type=Search),
+        lambda entry: f"search {entry[0]} is left out",
+        notify,
+    )
 
 
 def _subject(search: Search) -> tuple[str, tuple[str, ...]]:

@@ -1,0 +1,53 @@
+"""Whatever one of many things does, the rest is done, and the bad one is named.
+
+Each loop over what users give (logs, records, dumps, results) holds a failure of one in one place,
+with `contained` or `surviving`. They are for failures that nobody foresaw: a KbError was raised on
+purpose, for whoever knows what to do about it, and passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from index.progress import Notify
+from kb.errors import KbError
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+_MAX_REASON_CHARACTERS = 200
+"""Of an error's text, which may quote its input."""
+
+
+@contextmanager
+def contained(loss: str, notify: Notify) -> Iterator[None]:
+    """Go on after the block, whatever fails in it. `loss` says in a few words what is missing then:
+    "the timeline is left out"."""
+    try:
+        yield
+    except KbError:
+        raise
+    except Exception as error:  # noqa: BLE001  one broken item must not stop thousands
+        notify(f"{loss}: {reason(error)}")
+
+
+def surviving(
+    items: Iterable[Item],
+    make: Callable[[Item], Made],
+    loss: Callable[[Item], str],
+    notify: Notify,
+) -> Iterator[Made]:
+    """Yield what `make` returns for each item, but for those where it fails."""
+    for item in items:
+        with contained(loss(item), notify):
+            yield make(item)
+
+
+def reason(error: Exception) -> str:
+    """Why something failed, on one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = " ".join(str(error).split())[:_MAX_REASON_CHARACTERS]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
