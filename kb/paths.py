@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -34,9 +35,13 @@ def config_file() -> Path:
 
 
 def cache_directory() -> Path:
-    """Where indexes are kept; `KB_CACHE` overrides the platform's choice."""
+    """Where indexes are kept; `KB_CACHE` overrides the platform's choice. It is made if it is not
+    there, for the user alone: an index holds the whole text of records, even of private ones."""
     override = os.environ.get("KB_CACHE")
-    return Path(override) if override else _of_user(platformdirs.user_cache_dir)
+    directory = Path(override) if override else _of_user(platformdirs.user_cache_dir)
+    with suppress(OSError):  # said by what writes to it
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return directory
 
 
 def state_directory() -> Path:
@@ -55,6 +60,12 @@ def tier_directory(tier: str, model: str) -> Path:
     """The index of a tier beside the curated one, made with one encoder."""
     key = hashlib.sha256(model.encode()).hexdigest()[:16]
     return cache_directory() / f"{tier}-{key}"
+
+
+def expand_user(path: Path | str) -> Path:
+    """The path with `~` as the home that it stands for. `~name` of nobody stays as it is, as in a
+    shell: then there is no such file."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib raises for nobody
 
 
 def _of_user(find: Callable[[str], str]) -> Path:

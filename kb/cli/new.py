@@ -10,9 +10,11 @@ import click
 
 from kb.cli import incidents_option
 from kb.cli.case import diagnosed, open_service, read_case
-from kb.cli.terminal import say
+from kb.cli.terminal import put, say
 from kb.cli.unknown import unknown
 from kb.errors import KbError, LogError
+from kb.files import check_new
+from kb.paths import expand_user
 from kb.service.service import DEFAULT_MATCHES
 from kb.settings import Settings, load_settings
 
@@ -64,6 +66,8 @@ def command(
     """
     if bool(cluster) != bool(results):
         raise click.UsageError("use both options together: --from-cluster ID --results FILE")
+    if output:
+        check_new(output)
     settings = load_settings(incidents)
     if cluster and results:
         record = _from_log(_log_of_cluster(cluster, results), settings)
@@ -122,7 +126,7 @@ def _from_answers(settings: Settings) -> Incident:
 def _ask() -> Answers:
     from kb.contribute.draft import Answers
 
-    click.echo("Five questions; press Enter to skip one.", err=True)
+    say("Five questions; press Enter to skip one.")
     title, symptom, cause, fix, systems = (
         click.prompt(question, default="", show_default=False, err=True).strip()
         for question in (
@@ -140,11 +144,10 @@ def _ask() -> Answers:
 def _write(record: Incident, output: Path | None, settings: Settings, *, edit: bool) -> None:
     from kb.contribute.draft import save
     from kb.contribute.todo_marks import find_blanks
-    from kb.files import free_name
 
-    directory = Path(next(iter(settings.incidents), ".")).expanduser()
-    path = save(record, output or free_name(directory / f"{record.id}.md"))
-    click.echo(path)
+    directory = expand_user(next(iter(settings.incidents), "."))
+    path = save(record, output or directory / f"{record.id}.md")
+    put(str(path))
     if edit:
         click.edit(filename=str(path))
     blanks = list(find_blanks(path.read_text(encoding="utf-8").split("\n")))

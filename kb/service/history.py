@@ -49,6 +49,10 @@ class Search(msgspec.Struct, frozen=True):
     """The id of the best match."""
     confidence: float | None
 
+    def __post_init__(self) -> None:
+        """A time of no clock is damage, and cannot be shown in every zone."""
+        self.time.astimezone()
+
     @classmethod
     def of(cls, diagnosis: Diagnosis, text: str = "", paths: tuple[str, ...] = ()) -> Search:
         """What is kept of a diagnosis that was just made."""
@@ -118,7 +122,7 @@ class History:
         return found
 
     def _set_aside(self) -> Path:
-        aside = write_new(self._path.with_stem("history.damaged"), "")
+        aside = write_new(self._path.with_stem("history.damaged"), b"", private=True)
         return self._path.replace(aside)
 
     @contextmanager

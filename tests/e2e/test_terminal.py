@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -267,5 +269,40 @@ def test_without_colour_all_is_said(terminal: Open) -> None:
     }
     assert not codes & {str(n) for n in (*range(31, 37), *range(41, 47), *range(91, 97))}
     assert "● Match" in screen.screen()
+    screen.press("q")
+    screen.ended()
+
+
+@pytest.mark.slow
+def test_what_is_piped_in_has_no_name_and_a_signal_leaves_the_terminal_as_it_was(
+    terminal: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    screen = terminal(f"cat {LOG} | sh -c 'echo $$ > pid; exec {KB} tui'")
+    screen.until(ANSWER)
+    assert not list((tmp_path / "tmp").iterdir())
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+    screen.ended(143)
+
+
+def test_a_terminal_of_ascii_shows_plain_signs(terminal: Open) -> None:
+    screen = terminal(f"PYTHONIOENCODING=ascii {KB} tui {shlex.quote(str(LOG))}")
+    shown = screen.until(ANSWER)
+    assert "* Match" in shown
+    assert shown.isascii()
+    assert "\\u" not in shown
+    screen.press("q")
+    screen.ended()
+
+
+def test_the_pane_is_made_narrow_and_wide_again(terminal: Open) -> None:
+    screen = terminal(f"{KB} tui {shlex.quote(str(LOG))}")
+    screen.until(ANSWER)
+    for width in (9, 5, 1):
+        screen.tmux("resize-window", "-x", str(width), "-y", "34")
+        screen.wait(lambda: ANSWER not in screen.screen(), "a narrow screen")
+    screen.tmux("resize-window", "-x", "120", "-y", "34")
+    screen.until(ANSWER)
     screen.press("q")
     screen.ended()

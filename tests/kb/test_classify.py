@@ -66,7 +66,7 @@ def test_rows_survive_the_journal(tmp_path: Path) -> None:
             journal.add(result)
     with path.open("ab") as file:
         file.write(b'{"path":"torn')
-    with Journal(path) as journal:
+    with Journal(path, resume=True) as journal:
         assert [result.row() for result in journal.results] == [one.row() for one in results]
         assert [result.main_line and result.main_line.rank for result in journal.results] == [
             0,
@@ -82,7 +82,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path, line: bytes) -> No
     path = tmp_path / "out.jsonl"
     path.write_bytes(line)
     with pytest.raises(OutputError, match=r"cannot resume|is not a result file"):
-        Journal(path)
+        Journal(path, resume=True)
     assert path.read_bytes() == line
 
 
@@ -133,3 +133,19 @@ def test_page_of_nothing_but_healthy_units() -> None:
     page = to_html(summarize([Result("a", Verdict.HEALTHY, None, None, None)], []), {}).decode()
     assert "0 of 1" in page
     assert "1 healthy units are not listed" in page
+
+
+@pytest.mark.parametrize(
+    "link", ["[d](//evil)", "[d](/\\\\evil)", "[d]\n\n[d]: //evil", "[d](vscode://x)", "[d](x.md)"]
+)
+def test_links_of_a_record_that_lead_off_the_web_are_text(link: str) -> None:
+    file = IncidentDirectories().find(XID)
+    assert file is not None
+    source = file.source().replace(
+        b"## Cause\n", f"## Cause\n\n{link} <https://ok.example>\n".encode()
+    )
+    summary = summarize([match("m.log", "boom")], [])
+    page = to_html(summary, {XID: file.read(source)}).decode()
+    targets = re.findall(r'href="([^"]*)"', page)
+    assert "https://ok.example" in targets
+    assert all(target.startswith(("#", "https://", "http://")) for target in targets)
