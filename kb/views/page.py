@@ -59,7 +59,8 @@ def to_html(
         **_counts(summary),
         **_sections(summary, records, notify),
     )
-    return strip_controls(page).encode("ascii", "xmlcharrefreplace")
+    whole = strip_controls(page).encode(errors="replace").decode()
+    return whole.encode("ascii", "xmlcharrefreplace")
 
 
 def _sections(

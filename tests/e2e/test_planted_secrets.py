@@ -10,9 +10,9 @@ import pytest
 
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
+from kb.history import History, Search
 from kb.log import Log
 from kb.service.handoff import HandOff, NoteTurn, to_json
-from kb.service.history import History, Search
 from kb.settings import Settings
 from kb.views.handoff import to_markdown
 from tests.e2e.conftest import Small

@@ -43,11 +43,11 @@ from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
 from kb.diagnosis import diagnose
 from kb.errors import CorpusError
+from kb.history import History, Search
 from kb.incident import Incident
 from kb.job.root_cause import rules
 from kb.log import Log
 from kb.service.doctor import run_checks
-from kb.service.history import History, Search
 from kb.settings import Settings
 from kb.verdict import Verdict
 from kb.views.classify import to_csv, to_text
