@@ -34,8 +34,9 @@ _LONG_WORD = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))(?=[^\s\"'<>]{16})"
 class Detector(NamedTuple):
     """A row, ready to search with."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     """Each group that matches is a secret; where none does, the whole match is."""
+    flags: re.RegexFlag
     labels: tuple[str, ...]
     """What is shown for each group, in their order; one alone, for all of them."""
 
@@ -176,8 +177,10 @@ class _Lines:
 
 
 def _find(detector: Detector, text: str, first: int, last: int) -> Iterator[Found]:
+    if first == last:
+        return
     several = len(detector.labels) > 1
-    for match in detector.pattern.finditer(text, first, last):
+    for match in _compiled(detector.pattern, detector.flags).finditer(text, first, last):
         matched = [number for number, part in enumerate(match.groups(), start=1) if part]
         for group in matched or (0,):
             start, end = match.span(group)
@@ -245,9 +248,7 @@ def _detectors() -> tuple[tuple[int, tuple[str, ...], Detector], ...]:
         (
             row.lines,
             tuple(row.sign.replace("\\n", "\n").split("¦")),
-            Detector(
-                re.compile(row.pattern, re.IGNORECASE | re.MULTILINE), (row.shown or row.name,)
-            ),
+            Detector(row.pattern, re.IGNORECASE | re.MULTILINE, (row.shown or row.name,)),
         )
         for row in read_rows("secrets", "secret", Secret)
     )
@@ -258,5 +259,12 @@ def _any_token() -> Detector:
     """All forms of tokens in one expression, each in a group. A long word is tried once."""
     rows = read_rows("secrets", "token", Token)
     forms = "|".join(f"({row.pattern})" for row in rows)
-    pattern = re.compile(f"{_LONG_WORD}(?:{forms})")
-    return Detector(pattern, tuple(row.name for row in rows))
+    pattern = f"{_LONG_WORD}(?:{forms})"
+    return Detector(pattern, re.NOFLAG, tuple(row.name for row in rows))
+
+
+@cache
+def _compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    """Compiled where it is first needed: most texts hold the words of a few rows alone, and to
+    compile all of them takes longer than the rest of an answer."""
+    return re.compile(pattern, flags)
