@@ -14,29 +14,27 @@ from typing import TypeVar
 
 import msgspec
 
+from index.private import file_mode, make_directory
 from kb.errors import DamagedError, OutputError
 
 Stored = TypeVar("Stored")
 
 MAX_STORED_BYTES = 1 << 30
 """Of a file that is read at once, such as the results of two million logs."""
-_PRIVATE = 0o600
-_ORDINARY = 0o666
-"""Less what the user's umask takes away."""
 
 
-def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Replace a file atomically: readers see either the old or the new one. With `private`, only
-    the owner can read it; otherwise it keeps the permissions of the old file.
+def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
+    """Replace a file atomically: readers see either the old or the new one. It keeps the
+    permissions of the old file; a new one is for the user alone, unless it is `shared`.
 
     Raises:
         OutputError: it cannot be written.
     """
     try:
-        old = path.stat().st_mode if path.exists() and not private else None
+        old = path.stat().st_mode if path.exists() else None
     except OSError as error:
         raise cannot_write(path, error) from error
-    with _written_beside(path, data, private=private or old is not None) as part:
+    with _written_beside(path, data, shared=shared and old is None) as part:
         if old is not None:
             part.chmod(old)
         part.replace(path)
@@ -73,31 +71,31 @@ def decode_json(data: bytes, kind: type[Stored]) -> Stored:
         raise DamagedError(str(error)) from error
 
 
-def create(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Write a file that did not exist. Directories above it are made.
+def create(path: Path, data: bytes) -> None:
+    """Write a file that did not exist, for the user alone. Directories above it are made.
 
     Raises:
         FileExistsError: something has this name, and be it a link to nowhere.
         OutputError: it cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
     except OSError as error:
         raise cannot_write(path, error) from error
-    with _written_beside(path, data, private=private) as part:
+    with _written_beside(path, data) as part:
         _give_name(part, path)
 
 
-def write_new(path: Path, data: bytes, *, private: bool = False) -> Path:
-    """Write a file that did not exist, under this name or the next free one (`name-2.md`), and
-    return where it lies. Directories above it are made.
+def write_new(path: Path, data: bytes) -> Path:
+    """Write a file that did not exist, under this name or the next free one (`name-2.md`), for the
+    user alone, and return where it lies. Directories above it are made.
 
     Raises:
         OutputError: it cannot be written.
     """
     for free in free_names(path):
         with suppress(FileExistsError):
-            create(free, data, private=private)
+            create(free, data)
             return free
     raise AssertionError  # names do not end
 
@@ -132,13 +130,13 @@ def cannot_write(path: Path, error: OSError) -> OutputError:
 
 
 @contextmanager
-def _written_beside(path: Path, data: bytes, *, private: bool = False) -> Iterator[Path]:
+def _written_beside(path: Path, data: bytes, *, shared: bool = False) -> Iterator[Path]:
     """The data in a file of its own in the same directory, for the duration of the context. Nobody
     can guess its name, and so lay a link there, and it is short, however long the other one is."""
     part = path.with_name(f".kb-{os.urandom(8).hex()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
-        opened = os.open(part, flags, _PRIVATE if private else _ORDINARY)
+        opened = os.open(part, flags, file_mode(shared=shared))
     except OSError as error:
         raise cannot_write(path, error) from error
     try:

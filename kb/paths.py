@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -35,13 +34,9 @@ def config_file() -> Path:
 
 
 def cache_directory() -> Path:
-    """Where indexes are kept; `KB_CACHE` overrides the platform's choice. It is made if it is not
-    there, for the user alone: an index holds the whole text of records, even of private ones."""
+    """Where indexes are kept; `KB_CACHE` overrides the platform's choice."""
     override = os.environ.get("KB_CACHE")
-    directory = Path(override) if override else _of_user(platformdirs.user_cache_dir)
-    with suppress(OSError):  # said by what writes to it
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return directory
+    return Path(override) if override else _of_user(platformdirs.user_cache_dir)
 
 
 def state_directory() -> Path:

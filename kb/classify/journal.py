@@ -11,6 +11,7 @@ from typing import IO, Self
 
 import msgspec
 
+from index.private import FILE
 from index.progress import Notify, silent_notify
 from kb.classify.result import Result, ResultRow
 from kb.containment import surviving
@@ -147,7 +148,7 @@ def read_rows(path: Path) -> list[ResultRow]:
 def _opened(path: Path, resume: bool) -> IO[bytes]:
     """The file at the very path: no link is followed."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | (0 if resume else os.O_EXCL)
-    return os.fdopen(os.open(path, flags, 0o666), "a+b")
+    return os.fdopen(os.open(path, flags, FILE), "a+b")
 
 
 def _rows(lines: bytes, path: Path) -> Iterator[ResultRow]:

@@ -108,9 +108,9 @@ def _saved(results: Sequence[Result], output: Path | None) -> Path | None:
     rows = encode(results, say)
     with suppress(OutputError):
         if output:
-            return write_new(output.with_name(_KEPT_NAME), rows, private=True)
+            return write_new(output.with_name(_KEPT_NAME), rows)
     with suppress(OutputError, OSError):  # the latter: there is no such directory
-        return write_new(Path(tempfile.gettempdir(), _KEPT_NAME), rows, private=True)
+        return write_new(Path(tempfile.gettempdir(), _KEPT_NAME), rows)
     return None
 
 

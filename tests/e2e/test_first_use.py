@@ -172,10 +172,3 @@ def test_wheel_of_this_checkout_answers_at_once(tmp_path: Path) -> None:
         )
         assert (run.returncode, run.stderr) == (0, b"")
         assert expected in run.stdout
-
-
-def test_a_new_cache_is_closed_to_others(small_installation: Small, tmp_path: Path) -> None:
-    (tmp_path / "shared").mkdir(mode=0o755)
-    for cache, mode in ((tmp_path / "home" / "own", 0o700), (tmp_path / "shared", 0o755)):
-        assert small_installation.kb("index", env={"KB_CACHE": str(cache)}).returncode == 0
-        assert cache.stat().st_mode & 0o777 == mode

@@ -118,13 +118,7 @@ def test_a_name_may_be_as_long_as_the_system_allows(kb: Run, out: Path, form: st
     assert run.returncode == 0, run.stderr
     assert left(out) == {name}
     assert (out / name).stat().st_size
-    assert (out / name).stat().st_mode & 0o777 == 0o666 & ~umask()
-
-
-def umask() -> int:
-    mask = os.umask(0o22)
-    os.umask(mask)
-    return mask
+    assert (out / name).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("form", FORMATS)
