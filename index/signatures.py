@@ -17,7 +17,7 @@ import hyperscan
 from index.documents import Pattern
 from index.errors import PatternError
 
-_MAX_REPEATED = 256
+_MAX_REPEATED = 512
 """Characters that counted repeats add to an expression when they are written out: `.{0,200}` adds
 199. Two of a thousand in one expression take Hyperscan more than a second."""
 _TOKEN = re.compile(

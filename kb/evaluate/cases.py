@@ -6,10 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from index.documents import Pattern
-from index.errors import PatternError
-from index.signatures import check
 from kb.errors import DamagedError, EvaluationError
+from kb.evaluate.expressions import check_expression
 from kb.files import decode_json, read_regular
 
 AMBIGUOUS = "ambiguous"
@@ -28,8 +26,7 @@ class LabelledReport(msgspec.Struct, frozen=True):
     id: str = ""
     lang: str = "en"
     fix_must_match: str | None = None
-    """A regular expression that the fix of a right answer contains, whatever its id; as in
-    signatures, without look-around or back-references."""
+    """A regular expression that the fix of a right answer contains, whatever its id."""
 
 
 def read_cases(path: Path) -> list[LabelledReport]:
@@ -48,8 +45,8 @@ def read_cases(path: Path) -> list[LabelledReport]:
             try:
                 case = decode_json(line, LabelledReport)
                 if case.fix_must_match is not None:
-                    check(Pattern(case.fix_must_match, regex=True))
-            except (DamagedError, PatternError) as error:
+                    check_expression(case.fix_must_match)
+            except (DamagedError, EvaluationError) as error:
                 raise EvaluationError(
                     f"{path}:{number} is not a labelled report: {error}"
                 ) from error

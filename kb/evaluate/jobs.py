@@ -7,13 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from index.documents import Pattern
-from index.errors import PatternError
-from index.signatures import check
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
 from kb.errors import DamagedError, EvaluationError
-from kb.evaluate.outcome import contains, remedy
+from kb.evaluate.expressions import check_expression, contains
+from kb.evaluate.outcome import remedy
 from kb.files import decode_json, read_regular
 from kb.job import QuotedLine
 from kb.log import Log
@@ -81,9 +79,9 @@ def read_truths(directory: Path) -> list[tuple[Path, Truth]]:
         try:
             truth = decode_json(read_regular(path), Truth)
             for regex in filter(None, (truth.root_line, truth.right_advice)):
-                check(Pattern(regex, regex=True))
+                check_expression(regex)
             found.append((path.parent / "logs", truth))
-        except (OSError, DamagedError, PatternError) as error:
+        except (OSError, DamagedError, EvaluationError) as error:
             raise EvaluationError(f"{path} is not a valid truth.json: {error}") from error
     if not found:
         raise EvaluationError(f"{directory} contains no <job>/truth.json")

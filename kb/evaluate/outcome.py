@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import lru_cache
 
 import msgspec
 
-from index.documents import Pattern
-from index.signatures import Scanner
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Match, diagnose
 from kb.evaluate.cases import LabelledReport
+from kb.evaluate.expressions import contains
 from kb.log import Log
 from kb.verdict import Verdict
 
@@ -66,20 +64,6 @@ def run(
         diagnosis = diagnose(Log.from_text(case.text), knowledge)
         answerable = not set(case.relevant).isdisjoint(known)
         yield Outcome(case, diagnosis.verdict, diagnosis.matches, answerable)
-
-
-@lru_cache(1)
-def _scanner(regex: str) -> Scanner:
-    return Scanner([Pattern(regex, regex=True)])
-
-
-def contains(regex: str, text: str) -> bool:
-    """Whether the text has what an expression describes; takes linear time.
-
-    Raises:
-        PatternError: the expression does not compile.
-    """
-    return bool(_scanner(regex).scan(text.encode("utf-8", "replace")))
 
 
 def remedy(match: Match) -> str:
