@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from kb.evidence.systems import systems_in
 from kb.incident import Incident
 
-_NUMBER = r"v?(\d+(?:\.\d+)+)"
+_NUMBER = r"v?(\d{1,9}(?:\.\d{1,9})+)"
 _FIXED_IN = re.compile(rf"^([A-Za-z][\w -]*?) {_NUMBER}")
 _FROM = re.compile(rf"^{_NUMBER}(?: and (?:later|newer)| to )")
 _UP_TO = re.compile(rf"^(?:up to |\d+(?:\.\d+)* to ){_NUMBER}")
 _BEFORE = re.compile(rf"^before {_NUMBER}")
-_SEVERAL = re.compile(r"[,;] |\(.*before")
+_SEVERAL = re.compile(r"[,;] |^[^(]*\(.*before", re.DOTALL)
 """An environment of more than one clause is for people to read."""
 
 
