@@ -316,7 +316,7 @@ def _vectors_name(generation: int) -> str:
 
 def _generation_of(path: Path) -> int:
     number = path.stem.removeprefix("vectors-")
-    return int(number) if number.isdigit() else -1
+    return int(number) if number.isdecimal() else -1
 
 
 def _connect(target: str) -> sqlite3.Connection:

@@ -9,33 +9,45 @@ import click
 
 from kb.cli import cli
 from kb.cli.exit_codes import ExitCode
+from kb.cli.process import prepare
 
 
 def main() -> None:
     """Run `kb`. Errors that a user can cause end in one sentence and exit code 2."""
-    _open_missing_streams()
+    prepare()
     try:
         code = cli.main(prog_name="kb", standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        error.show()
-        code = ExitCode.WRONG_USE
+        code = _tell(error)
     except click.Abort:
         code = ExitCode.INTERRUPTED
     except SystemExit:  # how click ends when the reader of a pipe goes away (`kb list | head`)
         code = ExitCode.PIPE_CLOSED
     except OSError as error:  # the terminal is gone, the disk under a redirection is full, ...
-        click.ClickException(str(error)).show()
+        code = _tell(click.ClickException(str(error)))
+    except (MemoryError, ImportError) as error:  # a library that finds no memory cannot be loaded
+        sentence = (
+            f"not enough memory, or a damaged installation ({error or 'out of memory'});"
+            " allow kb 1 GB (ulimit -v), or reinstall incident-kb"
+        )
+        click.ClickException(sentence).show()  # without another import
         code = ExitCode.WRONG_USE
+    except (LookupError, ValueError):
+        if "_KB_COMPLETE" not in os.environ:
+            raise
+        code = _tell(
+            click.ClickException("COMP_WORDS and COMP_CWORD are odd; run: kb completion --help")
+        )
     sys.exit(code or 0)
 
 
-def _open_missing_streams() -> None:
-    """Replace a stream that the caller closed (`<&-`) by the null device."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+def _tell(error: click.ClickException) -> ExitCode:
+    from kb.cli.terminal import tell
+
+    tell(error)
+    return ExitCode.WRONG_USE
 
 
 if __name__ == "__main__":

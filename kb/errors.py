@@ -5,6 +5,7 @@ Errors raised on purpose. Each message tells the user in one sentence what to do
   x EvaluationError   a file of labelled reports cannot be used, or what draws it is missing
   x IncidentError     one incident file is wrong; carries its problems (path, line, rule code, help)
   x CorpusError       a directory of incidents cannot be used
+  x DamagedError      stored JSON was cut off, rotted, or edited into something else
   x LogError          input that cannot be read; carries the path
   x MissingExtraError an optional dependency is not installed; says how to install it
   x OutputError       a file of results cannot be written or continued
@@ -21,6 +22,7 @@ from index.errors import KbError
 
 __all__ = [
     "CorpusError",
+    "DamagedError",
     "EvaluationError",
     "IncidentError",
     "KbError",
@@ -51,6 +53,10 @@ class IncidentError(KbError):
 
 class CorpusError(KbError):
     """A directory of incidents cannot be used."""
+
+
+class DamagedError(KbError):
+    """Stored JSON was cut off, rotted, or edited into something else."""
 
 
 class LogError(KbError):

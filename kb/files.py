@@ -1,4 +1,4 @@
-"""Writes files atomically, and never overwrites an existing file."""
+"""Writes files atomically, and never overwrites an existing file. Reads back what kb wrote."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
-from kb.errors import OutputError
+import msgspec
+
+from kb.errors import DamagedError, OutputError
+
+Stored = TypeVar("Stored")
 
 _PRIVATE = 0o600
 
@@ -31,6 +35,18 @@ def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
     except OSError as error:
         part.unlink(missing_ok=True)
         raise cannot_write(path, error) from error
+
+
+def decode_json(data: bytes, kind: type[Stored]) -> Stored:
+    """What is stored as JSON, checked.
+
+    Raises:
+        DamagedError: it was cut off, rotted, or edited into something else.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (ValueError, OverflowError, RecursionError) as error:  # msgspec's own, or of UTF-8
+        raise DamagedError(str(error)) from error
 
 
 def write_new(path: Path, text: str) -> Path:

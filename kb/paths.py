@@ -57,6 +57,12 @@ def tier_directory(tier: str, model: str) -> Path:
     return cache_directory() / f"{tier}-{key}"
 
 
+def expand_user(path: Path | str) -> Path:
+    """The path with `~` as the home that it stands for. `~name` of nobody stays as it is, as in a
+    shell: then there is no such file."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib raises for nobody
+
+
 def _of_user(find: Callable[[str], str]) -> Path:
     """A directory of the user.
 

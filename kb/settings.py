@@ -62,7 +62,8 @@ def _read(path: Path) -> Settings:
         raise SettingsError(f"cannot read the configuration {path}: {error}") from error
     try:
         return msgspec.convert(tomllib.loads(text), Settings)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        # Not only what TOML forbids: a number may be too long, and brackets too deep.
         raise SettingsError(
             f"invalid configuration {path}: {error}; see docs/configuration.md"
         ) from error

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _BULLET = re.compile(r"\s*[-*+]\s")
-_NUMBER = re.compile(r"\s*(\d+)[.)]\s")
+_NUMBER = re.compile(r"\s*(\d{1,9})[.)]\s")
+"""An item of a list has at most nine digits (CommonMark, 5.2)."""
 
 
 def join_soft_breaks(markdown: str) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from textual import work
+from textual import events, work
 from textual.app import SystemCommand
 from textual.filter import LineFilter
+from textual.geometry import Size
 from textual.screen import Screen
 
 from kb.errors import KbError, SettingsError
@@ -23,6 +24,10 @@ from tui.visible import NothingObeyed
 
 if TYPE_CHECKING:
     from kb.settings import Settings
+
+_SMALLEST = Size(20, 5)
+"""What the screens are laid out for in a terminal that is smaller still, which shows a corner of
+it: Textual cannot fill a widget whose border leaves no column for its text."""
 
 
 class KbApp(ServiceApp, inherit_bindings=False):
@@ -71,6 +76,13 @@ class KbApp(ServiceApp, inherit_bindings=False):
         except KbError as error:
             self.tell(str(error), severity="error")
         self.main.say(self.readiness())
+
+    async def on_event(self, event: events.Event) -> None:
+        """Whatever happens; a terminal that is made too small is taken for a larger one."""
+        if isinstance(event, events.Resize):
+            size = Size(*map(max, event.size, _SMALLEST))
+            event = events.Resize(size, size, pixel_size=event.pixel_size)
+        await super().on_event(event)
 
     def on_service_app_building(self, event: ServiceApp.Building) -> None:
         """Say how far the index is."""

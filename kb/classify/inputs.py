@@ -17,6 +17,7 @@ from typing import Any, cast
 from kb.errors import LogError, MissingExtraError
 from kb.log import Log, Source
 from kb.log.reader import Readable, log_files
+from kb.paths import expand_user
 
 
 class Unit(StrEnum):
@@ -66,7 +67,11 @@ def _hits(argument: str) -> list[str]:
     # Not pathlib: its patterns cannot be absolute, and it raises on names that are too long.
     if os.path.lexists(argument):
         return [argument]
-    return glob.glob(os.path.expanduser(argument), recursive=True)  # noqa: PTH111, PTH207
+    try:
+        return glob.glob(str(expand_user(argument)), recursive=True)  # noqa: PTH207
+    except RecursionError as error:
+        reason = "directories lie too deep for a pattern; name the directory instead"
+        raise LogError(argument, reason) from error
 
 
 def _files_below(path: str) -> Iterator[str]:

@@ -11,8 +11,8 @@ import msgspec
 from index.progress import Notify, silent_notify
 from kb.classify.result import Result, ResultRow
 from kb.containment import surviving
-from kb.errors import OutputError
-from kb.files import cannot_write, write_whole
+from kb.errors import DamagedError, OutputError
+from kb.files import cannot_write, decode_json, write_whole
 from kb.log.clean import escape_controls
 
 _BEGIN = b'{"path":'
@@ -81,8 +81,8 @@ def read_rows(path: Path) -> list[ResultRow]:
 def _rows(lines: bytes, path: Path) -> Iterator[ResultRow]:
     for number, line in enumerate(lines.split(b"\n") if lines else (), 1):
         try:
-            yield msgspec.json.decode(line, type=ResultRow)
-        except msgspec.DecodeError as error:
+            yield decode_json(line, ResultRow)
+        except DamagedError as error:
             raise OutputError(
                 f"{path} is not a result file of kb classify: line {number}: {error}"
             ) from error

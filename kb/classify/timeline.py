@@ -12,7 +12,7 @@ import msgspec
 from index.progress import Notify, silent_notify
 from kb.classify.result import Result
 from kb.containment import surviving
-from kb.log.timestamps import read_stamp
+from kb.log.timestamps import is_dated, read_stamp
 from kb.verdict import Verdict
 
 _MAX_SLOTS = 60
@@ -85,9 +85,10 @@ def _printed(result: Result) -> datetime | None:
 
 def _written(result: Result) -> datetime | None:
     try:
-        return datetime.fromtimestamp(int(Path(result.path).stat().st_mtime))
-    except (OSError, ValueError):
+        moment = datetime.fromtimestamp(int(Path(result.path).stat().st_mtime))
+    except (OSError, ValueError, OverflowError):
         return None
+    return moment if is_dated(moment) else None
 
 
 def _step(seconds: float) -> timedelta:

@@ -75,9 +75,7 @@ class _LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KbError as error:
-            from kb.log.clean import strip_controls
-
-            raise click.ClickException(strip_controls(str(error))) from error
+            raise click.ClickException(str(error)) from error
 
 
 def _import_command(name: str) -> click.Command:
@@ -126,7 +124,9 @@ def cli(ctx: click.Context) -> None:
     if _is_input_piped() or (sys.stdin.isatty() and sys.stdout.isatty()):
         ctx.invoke(_import_command("start"))
     else:
-        click.echo(ctx.get_help())
+        from kb.cli.terminal import put
+
+        put(ctx.get_help())
 
 
 def incidents_option(function: Function) -> Function:

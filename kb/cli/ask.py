@@ -10,6 +10,7 @@ import click
 
 from kb.cli.case import case_arguments, diagnosed, open_service, read_case
 from kb.cli.exit_codes import of_verdict
+from kb.cli.terminal import put_json, say, show
 from kb.service.service import DEFAULT_MATCHES
 from kb.settings import load_settings
 
@@ -46,9 +47,8 @@ def command(
     if as_json:
         from kb.service.wire import to_json
 
-        click.echo(to_json(diagnosis))
+        put_json(to_json(diagnosis))
     else:
-        from kb.cli.terminal import show
         from kb.views.text import render
 
         show(render(diagnosis))
@@ -59,5 +59,5 @@ def _from_stdin() -> Log:
     from kb.log import Log
 
     if sys.stdin.isatty():
-        click.echo("Paste the error, then press Enter and Ctrl-D:", err=True)
+        say("Paste the error, then press Enter and Ctrl-D:")
     return Log.from_stream(sys.stdin.buffer)

@@ -11,8 +11,10 @@ import click
 
 from kb.cli.case import case_arguments, diagnosed, open_service, read_case
 from kb.cli.exit_codes import of_verdict
+from kb.cli.terminal import put, show
 from kb.conversation import Conversation, begin
 from kb.log import Log
+from kb.log.clean import strip_controls
 from kb.service.service import DEFAULT_MATCHES
 from kb.settings import load_settings
 from kb.verdict import Verdict
@@ -69,21 +71,18 @@ def _lines_of_terminal() -> Iterator[str]:
         try:
             yield input(_PROMPT)
         except EOFError:
-            click.echo()
+            put("")
             return
 
 
 def _lines_of_pipe() -> Iterator[str]:
-    from kb.log.clean import strip_controls
-
     for raw in sys.stdin.buffer:
         line = strip_controls(raw.decode("utf-8", "replace")).strip()
-        click.echo(_PROMPT + line)
+        put(_PROMPT + line)
         yield line
 
 
 def _show(conversation: Conversation, before: Conversation | None) -> None:
-    from kb.cli.terminal import show
     from kb.views.chat import render
 
     show(render(conversation, before), paged=False)

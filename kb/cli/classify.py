@@ -116,7 +116,7 @@ def command(
 def _arguments(paths: tuple[str, ...]) -> Iterator[str]:
     for path in paths:
         if path == "-":
-            yield from filter(None, sys.stdin.read().splitlines())
+            yield from filter(None, os.fsdecode(sys.stdin.buffer.read()).splitlines())
         else:
             yield path
 

@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from kb.cli import cli
+from kb.cli.terminal import put
 
 
 @click.command("completion")
@@ -20,4 +21,4 @@ def command(shell: str) -> None:
     """
     kind = get_completion_class(shell)
     assert kind is not None, shell  # noqa: S101  the argument is one of the three
-    click.echo(kind(cli, {}, "kb", "_KB_COMPLETE").source())
+    put(kind(cli, {}, "kb", "_KB_COMPLETE").source())

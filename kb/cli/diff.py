@@ -8,7 +8,7 @@ import click
 
 from kb.cli import incidents_option
 from kb.cli.exit_codes import of_check
-from kb.cli.terminal import say
+from kb.cli.terminal import put, say
 from kb.corpus.directories import IncidentDirectories
 from kb.settings import load_settings
 
@@ -31,7 +31,7 @@ def command(base: str, incidents: tuple[Path, ...]) -> None:
     with library_at(base, library) as before:
         comparison = compare(before, library)
     for line in diff_lines(comparison):
-        click.echo(line)
+        put(line)
     if comparison.wrong:
         say(f"skipped because of lint errors (run: kb lint): {', '.join(comparison.wrong)}")
     good = not any(move.is_worse for move in comparison.moves)

@@ -10,6 +10,7 @@ import click
 from kb import __version__
 from kb.cli import incidents_option
 from kb.cli.exit_codes import of_check
+from kb.cli.terminal import put, show
 from kb.service.doctor import Check, run_checks
 from kb.settings import load_settings
 
@@ -18,7 +19,7 @@ from kb.settings import load_settings
 @incidents_option
 def command(incidents: tuple[Path, ...]) -> None:
     """Check that everything a diagnosis needs is installed and works; exit code 1 if not."""
-    click.echo(f"kb {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    put(f"kb {__version__}, Python {platform.python_version()}, {platform.platform()}")
     checks = []
     for check in run_checks(load_settings(incidents)):
         _print(check)
@@ -27,7 +28,10 @@ def command(incidents: tuple[Path, ...]) -> None:
 
 
 def _print(check: Check) -> None:
-    mark = click.style("ok  ", fg="green") if check.good else click.style("BAD ", fg="red")
-    click.echo(f"{mark} {check.name:<10} {check.detail}")
-    if check.advice:
-        click.echo(f"     {'':<10} {check.advice}")
+    from rich.text import Text
+
+    mark = ("ok  ", "green") if check.good else ("BAD ", "red")
+    advice = f"\n     {'':<10} {check.advice}" if check.advice else ""
+    line = Text.assemble(mark, f" {check.name:<10} {check.detail}{advice}", overflow="ignore")
+    line.no_wrap = True
+    show(line, paged=False)

@@ -129,11 +129,11 @@ def _measured_reports(
 
 
 def _print(result: Report | JobReport | ChatReport, view: RenderableType, as_json: bool) -> None:
-    from kb.cli.terminal import show
+    from kb.cli.terminal import put_json, show
 
     if as_json:
         from kb.service.wire import indented
 
-        click.echo(indented(result))
+        put_json(indented(result))
     else:
         show(view)

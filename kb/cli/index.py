@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kb.cli import incidents_option
-from kb.cli.terminal import progress, say
+from kb.cli.terminal import progress, put, say
 from kb.corpus.sync import curated_sync, index_path, load_in_background
 from kb.settings import load_settings
 
@@ -27,11 +27,11 @@ def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
     for problem in problems:
         say(str(problem))
     total = changes.added + changes.changed + changes.unchanged
-    click.echo(
+    put(
         f"{total} incidents: {changes.added} added, {changes.changed} changed,"
         f" {changes.removed} removed, {changes.unchanged} unchanged;"
         f" {changes.encoded} passages encoded"
     )
-    click.echo(f"index: {index_path(settings)}")
+    put(f"index: {index_path(settings)}")
     if problems:
         say(f"{len({problem.path for problem in problems})} files skipped; fix them as shown")

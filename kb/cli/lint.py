@@ -8,7 +8,7 @@ import click
 
 from kb.cli import incidents_option
 from kb.cli.exit_codes import of_check
-from kb.cli.terminal import say
+from kb.cli.terminal import put, put_json, say
 from kb.containment import contained
 from kb.contribute.lint import chosen_files, lint
 from kb.corpus.directories import IncidentDirectories
@@ -39,7 +39,8 @@ def command(paths: tuple[Path, ...], fix: bool, form: str, incidents: tuple[Path
     if fix:
         _fix(paths)
     count, problems = lint(paths, library)
-    click.echo(FORMATS[form](problems, count), nl=False)
+    write = put_json if form == "json" else put
+    write(FORMATS[form](problems, count), end="")
     wrong = len({problem.path for problem in problems})
     say(f"{count} files checked, {len(problems)} problems in {wrong} files")
     good = all(problem.severity is not Severity.ERROR for problem in problems)

@@ -10,9 +10,10 @@ import click
 
 from kb.cli import incidents_option
 from kb.cli.case import diagnosed, open_service, read_case
-from kb.cli.terminal import say
+from kb.cli.terminal import put, say
 from kb.cli.unknown import unknown
 from kb.errors import KbError, LogError
+from kb.paths import expand_user
 from kb.service.service import DEFAULT_MATCHES
 from kb.settings import Settings, load_settings
 
@@ -122,7 +123,7 @@ def _from_answers(settings: Settings) -> Incident:
 def _ask() -> Answers:
     from kb.contribute.draft import Answers
 
-    click.echo("Five questions; press Enter to skip one.", err=True)
+    say("Five questions; press Enter to skip one.")
     title, symptom, cause, fix, systems = (
         click.prompt(question, default="", show_default=False, err=True).strip()
         for question in (
@@ -142,9 +143,9 @@ def _write(record: Incident, output: Path | None, settings: Settings, *, edit: b
     from kb.contribute.todo_marks import find_blanks
     from kb.files import free_name
 
-    directory = Path(next(iter(settings.incidents), ".")).expanduser()
+    directory = expand_user(next(iter(settings.incidents), "."))
     path = save(record, output or free_name(directory / f"{record.id}.md"))
-    click.echo(path)
+    put(str(path))
     if edit:
         click.edit(filename=str(path))
     blanks = list(find_blanks(path.read_text(encoding="utf-8").split("\n")))

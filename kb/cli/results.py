@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from kb.classify import Journal, Summary, encode
-from kb.cli.terminal import say
+from kb.cli.terminal import put, put_json, say, show
 from kb.corpus.directories import IncidentDirectories
 from kb.errors import IncidentError, OutputError
 from kb.files import write_whole
@@ -60,12 +60,12 @@ def write(
     elif output:
         write_whole(output, _rendered(summary, form, settings))
     elif form is Format.TABLE:
-        from kb.cli.terminal import show
         from kb.views.classify import render
 
         show(render(summary, say))
     else:
-        click.echo(_rendered(summary, form, settings), nl=False)
+        write_text = put_json if form is Format.JSONL else put
+        write_text(_rendered(summary, form, settings).decode(), end="")
 
 
 def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:

@@ -18,28 +18,30 @@ from kb.settings import load_settings
 def _complete_id(
     ctx: click.Context, _parameter: click.Parameter, start: str
 ) -> list[CompletionItem]:
-    """The ids that begin so. A completion has no place to tell what is wrong with the settings."""
+    """The ids that begin so. A completion has no place to tell what is wrong with the settings, and
+    the shell shows an id as it is, so an odd name of a file is left out."""
     try:
         ids = IncidentDirectories(load_settings(ctx.params.get("incidents") or ()).incidents).ids()
     except KbError:
         return []
-    return [CompletionItem(name) for name in ids if name.startswith(start)]
+    return [CompletionItem(name) for name in ids if name.startswith(start) and name.isprintable()]
 
 
 @click.command("show")
 @click.argument("identifier", metavar="ID", shell_complete=_complete_id)
 @incidents_option
 def command(identifier: str, incidents: tuple[Path, ...]) -> None:
-    """Show the incident ID; in a pipe, print the Markdown of its file unchanged."""
+    """Show the incident ID; in a pipe, print the Markdown of its file."""
     library = IncidentDirectories(load_settings(incidents).incidents)
     file = library.find(identifier)
     if file is None:
         advice = "run kb list to see all incidents"
         raise CorpusError(unknown("incident", identifier, library.ids(), advice))
+    from kb.cli.terminal import put, show  # a completion does not wait for it
+
     if not sys.stdout.isatty():
-        click.echo(file.source(), nl=False)
+        put(file.source().decode("utf-8", "replace"), end="")
         return
-    from kb.cli.terminal import show
     from kb.views.record import render
 
     show(render(file.read()))

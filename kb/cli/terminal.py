@@ -1,7 +1,12 @@
-"""Consoles and progress bars. Results go to stdout, everything else to stderr."""
+"""All that is printed. Results go to stdout, everything else to stderr.
+
+Text from logs, records, names and arguments is hostile: whatever a command prints passes a function
+of this module, which lets no control or bidirectional character through.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -10,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.log.clean import strip_controls
+from kb.cli.process import AS_JSON, writable
+from kb.log.clean import drop_controls, strip_controls
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -46,18 +52,39 @@ def show(*parts: RenderableType, paged: bool = True) -> None:
     text = "".join(f"{line.rstrip()}\n" for line in capture.get().strip("\n").splitlines())
     if paged and console.is_terminal and text.count("\n") > console.height and sys.stdin.isatty():
         os.environ.setdefault("LESS", "-RFX")
-        click.echo_via_pager(text, color=not console.no_color)
+        click.echo_via_pager(writable(text), color=not console.no_color)
     else:
-        click.echo(text, nl=False, color=console.is_terminal and not console.no_color)
+        color = console.is_terminal and not console.no_color
+        click.echo(text, sys.stdout, nl=False, color=color)
 
 
 def _unobeyed(segment: Segment) -> Segment:
     return segment if segment.control else segment._replace(text=strip_controls(segment.text))
 
 
+# Without a stream, `click.echo` takes ASCII for a mistake and writes UTF-8 there.
+
+
+def put(text: str, end: str = "\n") -> None:
+    """Print a result that is plain text, with its tabs."""
+    click.echo(drop_controls(text) + end, sys.stdout, nl=False)
+
+
+def put_json(text: str, end: str = "\n") -> None:
+    """Print JSON; what the encoding of stdout lacks becomes an escape."""
+    put(writable(text, AS_JSON), end)
+
+
 def say(sentence: str) -> None:
-    """Tell the user something that is not a result; names of files in it are hostile input."""
-    click.echo(strip_controls(sentence), err=True)
+    """Tell the user something that is not a result."""
+    click.echo(strip_controls(sentence), sys.stderr)
+
+
+def tell(error: click.ClickException) -> None:
+    """Say what went wrong, and the usage where it was used wrongly."""
+    message = io.StringIO()
+    error.show(message)
+    say(message.getvalue().removesuffix("\n"))
 
 
 @contextmanager

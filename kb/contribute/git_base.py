@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import subprocess
-import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,16 @@ from tempfile import TemporaryDirectory
 
 from kb.corpus.directories import IncidentDirectories
 from kb.errors import CorpusError
+
+_GIT = (
+    "git",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "protocol.allow=never"),
+    *("-c", "safe.bareRepository=explicit"),
+)
+"""Runs no program that the configuration of a repository names, and fetches nothing; a repository
+that lies among the files of another one does not count."""
 
 
 @contextmanager
@@ -54,16 +63,45 @@ def _library(directories: list[Path]) -> IncidentDirectories:
 
 
 def _checked_out(commit: str, directory: Path, target: Path) -> Path:
-    """Write the directory at the revision to `target`; empty if it did not exist yet. A directory
-    that git does not track, such as an installed package in a work tree, is returned unchanged."""
+    """Write the Markdown of the directory at the revision to `target`; empty if it did not exist
+    yet. A directory that git does not track, such as an installed package in a work tree, is
+    returned unchanged."""
     if not _git(directory, "ls-files", "--", "."):
         return directory
     target.mkdir()
-    if _git(directory, "ls-tree", commit, "./"):
-        archive = _run(directory, "archive", "--format=tar", commit, ".")
-        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            files.extractall(target, filter="data")
+    found = dict(_markdown_at(commit, directory))
+    for name, content in zip(found, _contents(directory, list(found.values())), strict=True):
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     return target
+
+
+def _markdown_at(commit: str, directory: Path) -> Iterator[tuple[str, str]]:
+    """The name and the identifier of each Markdown file. Links are left out, and names that lead
+    out of the directory, which git itself does not make."""
+    for entry in _git(directory, "ls-tree", "-r", "-z", commit, "./").split("\0"):
+        described, _tab, name = entry.partition("\t")
+        is_file = described.startswith("100")  # 120000 is a link, 160000 a submodule
+        if is_file and name.endswith(".md") and not {"..", ""} & set(name.split("/")):
+            yield name, described.split(" ")[2]
+
+
+def _contents(directory: Path, identifiers: list[str]) -> Iterator[bytes]:
+    """Files as they are stored: unlike a checkout or an archive, without the filters that the
+    repository configures.
+
+    Raises:
+        CorpusError: the repository is a partial clone that lacks one.
+    """
+    asked = "".join(f"{identifier}\n" for identifier in identifiers)
+    packed = io.BytesIO(_run(directory, "cat-file", "--batch", given=asked.encode()))
+    for identifier in identifiers:
+        described = packed.readline().split()
+        if len(described) != 3:  # otherwise: identifier, type, size
+            raise CorpusError(f"git lacks a part of {directory} ({identifier}); run: git fetch")
+        yield packed.read(int(described[2]))
+        packed.readline()
 
 
 def _git(directory: Path, *arguments: str) -> str:
@@ -71,10 +109,11 @@ def _git(directory: Path, *arguments: str) -> str:
     return os.fsdecode(_run(directory, *arguments)).removesuffix("\n")
 
 
-def _run(directory: Path, *arguments: str) -> bytes:
+def _run(directory: Path, *arguments: str, given: bytes = b"") -> bytes:
     try:
         run = subprocess.run(  # noqa: S603  arguments are never read as options
-            ["git", "-C", str(directory), *arguments],  # noqa: S607  the user's own git
+            [*_GIT, "-C", str(directory), *arguments],
+            input=given,
             capture_output=True,
             check=False,
         )

@@ -8,6 +8,7 @@ from kb.conversation.interpret import interpret
 from kb.conversation.state import Conversation, Statement, combine, statement_from_option
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW
+from kb.numbers import read_int
 from kb.questions import KnownEnvironment, Option, QuestionPlan, Topic
 
 _OTHER_WORDS = {
@@ -53,8 +54,8 @@ def _picked(text: str, inquiry: QuestionPlan) -> int | None:
     said = text.strip().rstrip(".!。！").casefold()
     texts = [*(option.text for option in inquiry.options), DONT_KNOW]
     if said.isdecimal():
-        index = int(said) - 1
-        return index if 0 <= index < len(texts) else None
+        number = read_int(said) or 0
+        return number - 1 if 0 < number <= len(texts) else None
     for index, answer in enumerate(texts):
         if said == answer.casefold() or re.fullmatch(_OTHER_WORDS.get(answer, r"(?!)"), said):
             return index

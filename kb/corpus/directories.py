@@ -14,8 +14,9 @@ from index.documents import Document
 from kb.corpus.sources import SourceContent
 from kb.errors import CorpusError, IncidentError
 from kb.incident import Incident
-from kb.paths import packaged_incidents
+from kb.paths import expand_user, packaged_incidents
 from kb.problem import Problem
+from kb.walk import files_below
 
 
 class IncidentFile(msgspec.Struct, frozen=True):
@@ -69,7 +70,7 @@ class IncidentDirectories:
     def __init__(self, extra: Iterable[Path | str] = (), first: Path | None = None) -> None:
         self.directories = [
             first or packaged_incidents(),
-            *(Path(path).expanduser() for path in extra),
+            *(expand_user(path) for path in extra),
         ]
         for directory in self.directories:
             if not directory.is_dir():
@@ -138,8 +139,8 @@ class IncidentDirectories:
 def markdown_files(directory: Path) -> Iterator[Path]:
     """The incident files below a directory, sorted. Skips README.md, hidden files and everything
     that is not a regular file (pipes, devices, broken links)."""
-    for path in sorted(directory.glob("**/*.md")):
-        relative = path.relative_to(directory)
-        hidden = any(part.startswith(".") for part in relative.parts)
-        if path.name != "README.md" and not hidden and path.is_file():
-            yield path
+    named = (entry for entry in files_below(directory) if entry.name.endswith(".md"))
+    shown = (
+        entry for entry in named if not entry.name.startswith(".") and entry.name != "README.md"
+    )
+    yield from sorted(Path(entry.path) for entry in shown)

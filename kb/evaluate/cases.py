@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from kb.errors import EvaluationError
+from kb.errors import DamagedError, EvaluationError
+from kb.files import decode_json
 
 AMBIGUOUS = "ambiguous"
 """The kind of a report that has no right answer: it is asked, and counts nowhere."""
@@ -34,15 +35,15 @@ def read_cases(path: Path) -> list[LabelledReport]:
         EvaluationError: the file cannot be read, or a line is not such an object.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
         raise EvaluationError(f"cannot read {path}: {error}") from error
     cases = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                case = msgspec.json.decode(line, type=LabelledReport)
-            except msgspec.MsgspecError as error:
+                case = decode_json(line, LabelledReport)
+            except DamagedError as error:
                 raise EvaluationError(
                     f"{path}:{number} is not a labelled report: {error}"
                 ) from error

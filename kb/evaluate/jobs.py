@@ -10,8 +10,9 @@ import msgspec
 
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
-from kb.errors import EvaluationError
+from kb.errors import DamagedError, EvaluationError
 from kb.evaluate.outcome import remedy
+from kb.files import decode_json
 from kb.job import QuotedLine
 from kb.log import Log
 from kb.verdict import Verdict
@@ -76,8 +77,8 @@ def read_truths(directory: Path) -> list[tuple[Path, Truth]]:
     found = []
     for path in sorted(directory.glob("*/truth.json")):
         try:
-            found.append((path.parent / "logs", msgspec.json.decode(path.read_bytes(), type=Truth)))
-        except (OSError, msgspec.MsgspecError) as error:
+            found.append((path.parent / "logs", decode_json(path.read_bytes(), Truth)))
+        except (OSError, DamagedError) as error:
             raise EvaluationError(f"{path} is not a valid truth.json: {error}") from error
     if not found:
         raise EvaluationError(f"{directory} contains no <job>/truth.json")

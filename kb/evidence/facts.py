@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from kb.evidence.systems import systems_in, version_patterns
+from kb.numbers import read_int, read_ints
 
 Value = TypeVar("Value")
 
@@ -87,7 +88,7 @@ def find_facts(lines: Iterable[str]) -> Facts:
         },
         collective=_operation(collective) if collective else None,
         sequence=_first(_SEQUENCE, text),
-        elements=(int(match[1]), int(match[2])) if (match := _ELEMENTS.search(text)) else None,
+        elements=_elements(text),
         timeout_ms=_first(_TIMEOUT, text),
         ranks=tuple(sorted(_numbers(_RANK, text))),
         world_size=_first(_WORLD_SIZE, text),
@@ -126,15 +127,20 @@ def _operation(match: re.Match[str]) -> str:
     return re.sub(r"[-_ ]", "", name).removesuffix("BASE")
 
 
+def _elements(text: str) -> tuple[int, int] | None:
+    match = _ELEMENTS.search(text)
+    numbers = tuple(read_ints(match.groups())) if match else ()
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
+
+
 def _first(pattern: re.Pattern[str], text: str) -> int | None:
     match = pattern.search(text)
-    return int(match[1]) if match else None
+    return read_int(match[1]) if match else None
 
 
 def _numbers(pattern: re.Pattern[str], text: str) -> tuple[int, ...]:
-    return _unique(
-        int(next(group for group in match.groups() if group)) for match in pattern.finditer(text)
-    )
+    found = pattern.finditer(text)
+    return _unique(read_ints(next(filter(None, match.groups())) for match in found))
 
 
 def _signals(text: str, exit_codes: Iterable[int]) -> tuple[str, ...]:

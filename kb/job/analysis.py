@@ -34,6 +34,7 @@ from kb.job.root_cause import find_root_cause
 from kb.job.stragglers import find_straggler
 from kb.log import Block
 from kb.log.mask import mask
+from kb.numbers import read_ints
 from kb.rules.rows import FailureKind
 
 _WORLD = re.compile(
@@ -143,7 +144,7 @@ def _ended_well(attempt: Attempt) -> bool:
 
 def _world_size(attempt: Attempt, log: AttributedLog) -> int | None:
     text = "\n".join(line.text for line in log.lines)
-    stated = [int(next(filter(None, match.groups()))) for match in _WORLD.finditer(text)]
+    stated = read_ints(next(filter(None, match.groups())) for match in _WORLD.finditer(text))
     return max([*stated, max(attempt.known_ranks, default=-1) + 1]) or None
 
 

@@ -18,6 +18,7 @@ from kb.log.layout import Origin, number_siblings, origin_of
 from kb.log.prefixes import split_prefix
 from kb.log.speakers import Way, learn_way
 from kb.log.timestamps import Calendar, read_stamp
+from kb.numbers import read_int, read_ints
 from kb.rules import host_pattern
 
 _SAMPLE_LINES, _SMALL_SAMPLE_LINES = 200, 30
@@ -152,10 +153,10 @@ def _stated_rank(
     if named:
         many = len(named) > max(_MIN_SHARE_OF_ONE_RANK * len(own), _MIN_LINES_OF_ONE_RANK)
         return named[0] if many and len(set(named)) == 1 else None
-    marked = {int(m[1]) for line in lines if (m := _MARKED.match(line.text))}
+    marked = set(read_ints(m[1] for line in lines if (m := _MARKED.match(line.text))))
     if len(marked) == 1 and number is not None:
         return marked.pop()
-    stated = {int(digits) for digits in _ONLY_RANK.findall("\n".join(ln.text for ln in lines))}
+    stated = set(read_ints(_ONLY_RANK.findall("\n".join(line.text for line in lines))))
     if origin.host is not None:
         return stated.pop() if len(stated) == 1 else None
     return number
@@ -272,7 +273,8 @@ def _rank_and_host(one: RawLine, identities: Identities) -> tuple[int | None, st
     rank, host = one.rank, one.host
     by_pid = identities.ranks_by_pid
     if rank is None and by_pid and (match := _SPEAKING_PID.match(one.line.text)):
-        rank = by_pid.get(int(match["pid"] or match["pid2"]))
+        pid = read_int(match["pid"] or match["pid2"])
+        rank = None if pid is None else by_pid.get(pid)
         host = host or match["host"]
     elif rank is not None and one.maybe_local:
         rank = identities.global_ranks.get((host, rank), rank)

@@ -17,6 +17,7 @@ import msgspec
 
 from kb.job.hostlists import read_hosts, read_ranks
 from kb.job.model import AttributedLog, LogLine
+from kb.numbers import read_int
 from kb.rules import read_rows
 from kb.rules.rows import Ended, ExitBlock, ExitReport, Rule
 
@@ -65,8 +66,8 @@ _SIGNAL_WORDS = {
     "out of memory": SIGKILL,
 }
 _TORCHRUN_KEY = re.compile(r"^\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ")
-_TORCHRUN_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
-_TORCHRUN_EXIT = re.compile(r"(-?\d+) \(pid: (\d+)\)")
+_TORCHRUN_RANK = re.compile(r"(?<!\d)(\d+) \(local_rank: (\d+)\)")
+_TORCHRUN_EXIT = re.compile(r"(?<!\d)(-?\d+) \(pid: (\d+)\)")
 """The table of torchrun has six lines, and which of them says best how a rank ended depends on the
 last: more than a row of `exits.toml` can tell."""
 
@@ -195,7 +196,7 @@ def _code(part: dict[str, str | None]) -> int | None:
     if part.get("code"):
         return _int(part["code"])
     if part.get("signal"):
-        return -int(part["signal"] or 0)
+        return _int(f"-{part['signal']}")
     if part.get("kernel"):
         return -SIGKILL if part["kernel"] == "Killed process" else -SIGSEGV
     words = (part.get("words") or "").lower()
@@ -212,13 +213,13 @@ def _torchrun(block: dict[str, LogLine]) -> Iterator[Exit]:
     best = block["exitcode"] if "To enable traceback" in told.text else told
     yield Exit(
         line=best,
-        rank=int(rank[1]),
-        local_rank=int(rank[2]),
+        rank=read_int(rank[1]),
+        local_rank=read_int(rank[2]),
         hosts=tuple(filter(None, [host or best.host])),
-        pid=int(ended[2]),
-        code=int(ended[1]),
+        pid=read_int(ended[2]),
+        code=read_int(ended[1]),
     )
 
 
 def _int(text: str | None) -> int | None:
-    return None if text is None else int(text)
+    return None if text is None else read_int(text)

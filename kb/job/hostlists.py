@@ -11,6 +11,8 @@ from math import prod
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from ClusterShell.RangeSet import RangeSet, RangeSetException, RangeSetParseError
 
+from kb.numbers import MAX_INT, read_int, read_ints
+
 _LAST_PART = re.compile(r"(\d+|(?<=[-_])[a-z])(?!.*\d)")
 _COUNT = re.compile(r"nnodes[\"' =:]+(?:\d+:)?(\d+)|\b(\d+) nodes\b|num_nodes[ =:]+(\d+)")
 
@@ -46,10 +48,10 @@ def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
 
 
 def _gaps(present: Collection[str], lines: Iterable[str]) -> list[str]:
-    stated = [int(next(filter(None, m.groups()))) for text in lines if (m := _COUNT.search(text))]
-    numbered = {
-        int(m[1]): host for host in present if (m := _LAST_PART.search(host)) and m[1].isdigit()
-    }
+    counts = (m for text in lines if (m := _COUNT.search(text)))
+    stated = list(read_ints(next(filter(None, m.groups())) for m in counts))
+    parts = ((m[1], host) for host in present if (m := _LAST_PART.search(host)))
+    numbered = {number: host for part, host in parts if (number := read_int(part)) is not None}
     if not numbered:
         return []
     low = 0 if 0 in numbered else 1
@@ -98,8 +100,8 @@ class _Ranges(RangeSet):  # type: ignore[misc]  # ClusterShell has no types
 
     def add_range(self, start: int, stop: int, step: int = 1, pad: int = 0) -> None:  # noqa: ARG002
         """Take in one range of the list that is parsed."""
-        if start < 0:
-            raise RangeSetParseError(str(start), "neither ranks nor hosts have such a number")
+        if start < 0 or stop > MAX_INT:
+            raise RangeSetParseError("", "neither ranks nor hosts have such a number")
         self.ranges.append(range(start, stop, step))
 
     @property

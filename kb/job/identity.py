@@ -12,6 +12,7 @@ from kb.evidence.markers import Grade
 from kb.job.lines import ATTACHED, Line
 from kb.log.layout import Origin
 from kb.log.timestamps import Stamp
+from kb.numbers import read_ints
 from kb.rules import host_pattern
 
 _RANK_AND_PID = re.compile(
@@ -76,11 +77,12 @@ def _ranks_by_pid(raw_lines: Iterable[RawLine]) -> dict[int, int]:
             continue
         match = _RANK_AND_PID.search(one.line.text)
         if match:
-            part = [int(text) for text in match.groups() if text is not None]
-            rank, pid = part if match["pid2"] is None and match["pid3"] is None else part[::-1]
-            found.setdefault(pid, rank)
+            part = list(read_ints(filter(None, match.groups())))
+            if len(part) == 2:
+                rank, pid = part if match["pid2"] is None and match["pid3"] is None else part[::-1]
+                found.setdefault(pid, rank)
         elif one.rank is not None and (match := _PID.search(one.line.text)):
-            found.setdefault(int(match[1]), one.rank)
+            found |= {pid: found.get(pid, one.rank) for pid in read_ints([match[1]])}
     return found
 
 

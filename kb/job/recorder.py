@@ -13,19 +13,40 @@ import pickletools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Never
+from typing import Annotated, Any, Never
 
 import msgspec
 
 from kb.log import Source
+from kb.log.clean import replace_surrogates, strip_controls
+from kb.numbers import MAX_INT, read_int, read_ints
 
 DUMP_NAME = re.compile(
     r"(?:^|[/_.-])(?:nccl_|fr_|gloo_)?trace_(?:\w*_)?(?P<rank>\d+)(?:\.(?:json|pkl|pickle))?$"
 )
 _MAX_DUMP_BYTES = 256 << 20
 """The recorder keeps some thousand collectives a rank: a few megabytes."""
+_MAX_VALUES = 10_000_000
+"""Values of a dump, each counted as often as it is used: 20,000 collectives with stacks of 100
+frames. A pickle of a kilobyte can stand for more than any memory holds."""
+_CHARACTERS_OF_A_VALUE = 64
+"""A longer text counts as several values."""
+_MAX_RANKS_CHARACTERS = 8 << 20
+"""Of all lists of ranks in a dump: a thousand groups of a thousand ranks."""
+_MAX_SHOWN_CHARACTERS = 200
+"""Of each text in what is told of a collective: a call may have hundreds of inputs."""
 _NUMBERED = ("PUT", "LONG_BINPUT")
 _DIGITS = re.compile(r"\d+")
+
+_Int = Annotated[int, msgspec.Meta(ge=-MAX_INT, le=MAX_INT)]
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """One call of a stack."""
+
+    filename: str = ""
+    line: _Int = 0
+    name: str = ""
 
 
 class Collective(msgspec.Struct, frozen=True):
@@ -33,12 +54,12 @@ class Collective(msgspec.Struct, frozen=True):
 
     process_group: tuple[str, str] = ("", "")
     """Name and description."""
-    collective_seq_id: int = 0
+    collective_seq_id: _Int = 0
     profiling_name: str = ""
-    input_sizes: list[list[int]] = []
+    input_sizes: list[list[_Int]] = []
     state: str = ""
     """`scheduled`, `started` or `completed`."""
-    frames: list[dict[str, Any]] = []
+    frames: list[Frame] = []
     is_p2p: bool = False
 
     @property
@@ -52,9 +73,9 @@ class Collective(msgspec.Struct, frozen=True):
     def place(self) -> str:
         """Where the program called it."""
         for frame in self.frames:
-            if "/site-packages/" not in str(frame.get("filename", "")):
-                file = str(frame.get("filename", "")).rsplit("/", 1)[-1]
-                return f" at {file}:{frame.get('line')} in {frame.get('name')}"
+            if "/site-packages/" not in frame.filename:
+                file = frame.filename.rsplit("/", 1)[-1]
+                return f" at {file}:{frame.line} in {frame.name}"
         return ""
 
 
@@ -64,8 +85,8 @@ class Dump(msgspec.Struct, frozen=True):
     file: str
     rank: int
     entries: list[Collective]
-    members: dict[str, list[int]]
-    """Ranks by name of the process group."""
+    members: dict[str, str]
+    """The list of ranks as printed, by name of the process group."""
 
 
 class DumpComparison(msgspec.Struct, frozen=True):
@@ -78,38 +99,78 @@ class DumpComparison(msgspec.Struct, frozen=True):
 
 
 def read_dump(source: Source) -> Dump | None:
-    """Read a dump; None where the file is something else, or holds more than plain values."""
-    match = DUMP_NAME.search(source.name or "")
-    if match is None:
-        return None
-    data = source.read_bytes(_MAX_DUMP_BYTES)
-    try:
-        raw = (
-            msgspec.json.decode(data)
-            if data[:1] in b"{["
-            else _PlainValues(io.BytesIO(_bounded(data))).load()
-        )
-        entries = msgspec.convert(raw["entries"], list[Collective], strict=False)
-        config = raw.get("pg_config", {}).items()
-        members = {
-            name: [int(n) for n in _DIGITS.findall(str(one.get("ranks")))] for name, one in config
-        }
-    except Exception:  # noqa: BLE001  a damaged pickle may raise anything
-        return None
-    return Dump(source.name or "", int(match["rank"]), entries, members)
-
-
-def _bounded(pickled: bytes) -> bytes:
-    """The same bytes. A few of them can number a value, or announce a text, of gigabytes, and the
-    room for it is made before it is read.
+    """Read a dump; None where the file is something else, cannot be read as one of many, or holds
+    more than plain values.
 
     Raises:
-        ValueError: that is so.
+        LogError: it cannot be read.
     """
-    for opcode, argument, _place in pickletools.genops(pickled):
-        if opcode.name in _NUMBERED and int(argument or 0) > len(pickled):
+    match = DUMP_NAME.search(source.name or "")
+    rank = read_int(match["rank"]) if match else None
+    data = b"" if rank is None else source.read_bytes(_MAX_DUMP_BYTES)
+    if rank is None or not data:
+        return None
+    try:
+        raw = _plain_values(data)
+        _refuse_expansion(raw)
+        entries = msgspec.convert(raw["entries"], list[Collective], strict=False)
+        config = msgspec.convert(raw.get("pg_config", {}), dict[str, _Group], strict=False)
+        members = {name: str(group.ranks) for name, group in config.items()}
+        if sum(map(len, members.values())) > _MAX_RANKS_CHARACTERS:
+            return None
+    except Exception:  # noqa: BLE001  a damaged pickle may raise anything
+        return None
+    return Dump(source.name or "", rank, entries, members)
+
+
+class _Group(msgspec.Struct, frozen=True):
+    ranks: str | list[_Int] = ""
+
+
+def _plain_values(data: bytes) -> Any:
+    """What the file holds.
+
+    Raises:
+        Exception: it is damaged, or holds too much; pickle may raise anything.
+    """
+    if data[:1] not in b"{[":
+        _refuse_large_pickle(data)
+        return _PlainValues(io.BytesIO(data)).load()
+    if sum(map(data.count, (b"{", b"[", b","))) > _MAX_VALUES:  # one is before each value
+        raise ValueError("too many values")
+    return msgspec.json.decode(data)
+
+
+def _refuse_large_pickle(pickled: bytes) -> None:
+    """A few bytes can number a value, or announce a text, of gigabytes, and the room for it is made
+    before it is read.
+
+    Raises:
+        ValueError: that is so, or there are too many values.
+    """
+    for count, (opcode, argument, _place) in enumerate(pickletools.genops(pickled)):
+        if count > _MAX_VALUES or (opcode.name in _NUMBERED and int(argument or 0) > len(pickled)):
             raise ValueError(f"{opcode.name} {argument}")
-    return pickled
+
+
+def _refuse_expansion(value: object) -> None:
+    """Count the values; what is used in several places counts in each of them.
+
+    Raises:
+        ValueError: there are too many.
+    """
+    count, pending = 0, [value]
+    while pending:
+        held = pending.pop()
+        count += 1
+        if isinstance(held, str):
+            count += len(held) // _CHARACTERS_OF_A_VALUE
+        elif isinstance(held, dict):
+            pending += [*held.keys(), *held.values()]
+        elif isinstance(held, list | tuple | set | frozenset):
+            pending += held
+        if count > _MAX_VALUES:
+            raise ValueError("too many values")
 
 
 class _PlainValues(pickle.Unpickler):
@@ -126,16 +187,17 @@ def compare(dumps: Sequence[Dump]) -> DumpComparison | None:
                 groups[entry.process_group[0]][dump.rank][entry.collective_seq_id] = entry
     files = {dump.rank: dump.file for dump in dumps}
     for name, ranks in groups.items():
-        members = {rank for dump in dumps for rank in _members(dump, name)} | set(ranks)
+        members = _members(dumps, name) | set(ranks)
         found = _mismatch(ranks, files) or _missing(ranks, members, files)
         if found:
             return found
     return None
 
 
-def _members(dump: Dump, group: str) -> list[int]:
+def _members(dumps: Iterable[Dump], group: str) -> set[int]:
     """The dump of gloo names the default group with an empty text."""
-    return dump.members.get(group) or dump.members.get("", [])
+    lists = {dump.members.get(group) or dump.members.get("", "") for dump in dumps}
+    return set(read_ints(digits for text in lists for digits in _DIGITS.findall(text)))
 
 
 def _mismatch(
@@ -179,5 +241,10 @@ def _missing(
 
 def _described(entry: Collective) -> str:
     return (
-        f"{entry.operation}, sequence number {entry.collective_seq_id}, {entry.state}{entry.place}"
+        f"{_shown(entry.operation)}, sequence number {entry.collective_seq_id},"
+        f" {_shown(entry.state)}{_shown(entry.place)}"
     )
+
+
+def _shown(text: str) -> str:
+    return strip_controls(replace_surrogates(text[:_MAX_SHOWN_CHARACTERS]))

@@ -14,6 +14,7 @@ import msgspec
 
 from kb.job.attempt import Attempt, RankLog
 from kb.job.model import LogLine
+from kb.numbers import MAX_INT
 
 _FIELD = re.compile(
     r"(?P<name>[A-Za-z][\w/.-]*?)[\"']?\s{0,3}[=:]?\s{0,8}"
@@ -115,7 +116,9 @@ def _fields(text: str) -> Iterator[tuple[str, float]]:
     for match in _FIELD.finditer(text):
         unit = match["unit"]
         scale = _UNIT_MILLISECONDS.get(unit or "", 1.0)
-        yield match["name"] + (" ms" if unit else ""), float(match["value"]) * scale
+        value = float(match["value"])
+        if value <= MAX_INT:
+            yield match["name"] + (" ms" if unit else ""), value * scale
 
 
 def _slow(

@@ -14,10 +14,13 @@ _ESCAPE = re.compile(
     rb"|[ -/]*[0-~]?"  # two-character escapes
     rb")"
 )
-_PROGRESS = re.compile(rb"\d+(?:\.\d+)?\s?%|it/s|s/it|\d+/\d+\s*\[|[#=\xe2\x96\x88>.-]{8,}")
+_PROGRESS = re.compile(rb"\d\s?%|it/s|s/it|\d/\d+\s*\[|[#=\xe2\x96\x88>.-]{8,}")
+"""Only the last digit of a number is looked for: with all of them, a line of digits would be read
+again from each."""
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean_block(block: bytes) -> bytes:
@@ -47,7 +50,12 @@ def _message(text: bytes) -> bytes:
 
 def strip_controls(text: str) -> str:
     """Replace tabs by spaces and drop control, bidirectional and invisible characters."""
-    return _UNPRINTABLE.sub("", text.expandtabs(4))
+    return drop_controls(text.expandtabs(4))
+
+
+def drop_controls(text: str) -> str:
+    """Drop control, bidirectional and invisible characters, but for tabs and ends of lines."""
+    return _UNPRINTABLE.sub("", text)
 
 
 def escape_controls(encoded: str) -> str:
@@ -59,3 +67,8 @@ def escape_controls(encoded: str) -> str:
 def decode_path(path: str) -> str:
     """The name of a file as text: what is not UTF-8 in it is replaced."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def replace_surrogates(text: str) -> str:
+    """A text that can be written: a pickle may hold halves of characters."""
+    return _SURROGATE.sub("\ufffd", text)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from kb.numbers import read_int
 from kb.rules import host_pattern, read_rows
 from kb.rules.rows import Layout, Origin
 
@@ -54,7 +55,8 @@ def number_siblings(names: Sequence[str]) -> dict[str, int]:
         bare = _COMPRESSED.sub("", name)
         for match in _NUMBER.finditer(bare):
             shape = _LETTER.sub("*", f"{bare[: match.start()]}#{bare[match.end() :]}")
-            groups.setdefault(shape, {})[name] = int(match[0])
+            if (number := read_int(match[0])) is not None:
+                groups.setdefault(shape, {})[name] = number
     return {
         name: number
         for group in groups.values()
@@ -78,4 +80,4 @@ def _patterns(table: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _number(text: str | None) -> int | None:
-    return None if text is None else int(text)
+    return None if text is None else read_int(text)

@@ -10,12 +10,15 @@ from functools import cache
 
 import msgspec
 
+from kb.numbers import read_int
 from kb.rules import read_rows
 from kb.rules.rows import Prefix
 
 _MAX_PREFIXES = 4
 """Prefixes taken off one line: `kubectl logs --prefix` may wrap a launcher's prefix that wraps a
 time and a level."""
+_BEGINNING_CHARACTERS = 400
+"""The part of a line in which its prefixes are looked for: each is far shorter."""
 
 _NAMED = re.compile(r"\?P<(rank|host)>")
 
@@ -33,14 +36,14 @@ def split_prefix(line: str) -> Spoken:
     rank: int | None = None
     host: str | None = None
     for _layer in range(_MAX_PREFIXES):
-        match = _any_prefix().match(line)
+        match = _any_prefix().match(line, 0, _BEGINNING_CHARACTERS)
         if match is None:
             break
         line = line[match.end() :]
         if match.lastgroup is None:
             continue  # a time
         found = {name[:4]: value for name, value in match.groupdict().items() if value}
-        rank = int(found["rank"]) if rank is None and "rank" in found else rank
+        rank = read_int(found["rank"]) if rank is None and "rank" in found else rank
         host = host or found.get("host")
     return Spoken(line, rank, host)
 

@@ -21,6 +21,7 @@ import zstandard
 from kb.containment import reason
 from kb.errors import LogError
 from kb.log.clean import clean_block, decode_path, strip_controls
+from kb.walk import files_below
 
 BLOCK_BYTES = 1 << 20
 """Lines are handed on in blocks of about this size; a longer line comes in pieces."""
@@ -46,7 +47,11 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _GZIP_MAGIC = b"\x1f\x8b"
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_MAGICS = (
+    b"\x28\xb5\x2f\xfd",
+    *(bytes([number]) + b"\x2a\x4d\x18" for number in range(0x50, 0x60)),
+)
+"""Of a frame, and of the sixteen kinds of frames to skip; pzstd begins with one (RFC 8878)."""
 
 
 class Readable(Protocol):
@@ -226,6 +231,8 @@ def _sources(path: Path) -> Iterator[Source]:
         found = path.stat()
     except OSError as error:
         raise LogError(path, error.strerror or str(error)) from error
+    except ValueError as error:  # of a file of names: no argument holds NUL
+        raise LogError(path, "no file has such a name") from error
     mode, device = found.st_mode, found.st_dev
     if stat.S_ISDIR(mode):
         files = sorted(log_files(path))
@@ -241,15 +248,15 @@ def _sources(path: Path) -> Iterator[Source]:
 
 
 def log_files(directory: Path) -> Iterator[Path]:
-    """All regular files below a directory, without hidden folders. Links to directories are not
-    followed, so there are no loops."""
-    for folder, folders, names in os.walk(directory):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (path for name in names if _is_log(path := Path(folder, name)))
+    """All files below a directory that end, without hidden folders."""
+    return (Path(entry.path) for entry in files_below(directory) if _is_log(entry))
 
 
-def _is_log(path: Path) -> bool:
-    return path.is_file() and path.stat().st_dev not in _kernel_devices()
+def _is_log(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.stat().st_dev not in _kernel_devices()
+    except OSError:
+        return True  # what is wrong is told when it is opened
 
 
 @cache
@@ -267,7 +274,7 @@ def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:
     head = stream.head
     if head.startswith(_GZIP_MAGIC):
         return gzip.GzipFile(fileobj=cast("IO[bytes]", stream)).read1
-    if head.startswith(_ZSTD_MAGIC):
+    if head.startswith(_ZSTD_MAGICS):
         return _Zstd(stream).read
     return stream.read
 
@@ -307,7 +314,7 @@ def is_plain(head: bytes) -> bool:
     They do not where it is compressed, in UTF-16, or its lines end in a carriage return alone.
     """
     return (
-        not head.startswith((_GZIP_MAGIC, _ZSTD_MAGIC))
+        not head.startswith((_GZIP_MAGIC, *_ZSTD_MAGICS))
         and _encoding(head) in (None, "utf-8-sig")
         and not _ends_in_returns(head)
     )

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import msgspec
 
+from kb.numbers import read_int, read_ints
 from kb.rules import read_rows
 from kb.rules.rows import Speaker
 
@@ -53,7 +54,7 @@ class Way(msgspec.Struct, frozen=True):
     def rank(self, line: str) -> int | None:
         """The rank that a line names where the lines of this file do."""
         match = self.match(line)
-        return int(match["rank"]) if match else None
+        return read_int(match["rank"]) if match else None
 
 
 def learn_way(lines: Sequence[str]) -> Way | None:
@@ -66,7 +67,7 @@ def learn_way(lines: Sequence[str]) -> Way | None:
     for pattern, alone in _ways():
         way = Way(pattern)
         matches = [match for line in lines if (match := way.match(line))]
-        ranks = [int(match["rank"]) for match in matches]
+        ranks = list(read_ints(match["rank"] for match in matches))
         fit = (len(set(ranks)) > 1, len(ranks))
         if not fit[0] and not alone:
             continue

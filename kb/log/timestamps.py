@@ -25,6 +25,9 @@ _BEGINNING_CHARACTERS = 120
 """The part of a line in which its time is looked for: further on, words speak of other times."""
 _SOME_YEAR = 2000
 """Stands for an unknown year, and has a 29th of February."""
+_YEARS = range(1970, 3000)
+"""Years of logs, far enough from the ends of the calendar for any zone and any sum. Others stand
+for "never": the zero time of Go is in the year 1, the last day of SQL in 9999."""
 
 
 class Stamp(msgspec.Struct, frozen=True, gc=False):
@@ -48,10 +51,19 @@ def read_stamp(line: str) -> Stamp | None:
         match = pattern.search(head)
         if match:
             try:
-                return _stamp(match.group(), {k: v for k, v in match.groupdict().items() if v})
+                stamp = _stamp(match.group(), {k: v for k, v in match.groupdict().items() if v})
             except (ValueError, OverflowError):
                 continue
+            if is_dated(stamp.moment):
+                return stamp
+            head = head.replace(match.group(), " ")  # no part of it is a time either
     return None
+
+
+def is_dated(moment: datetime) -> bool:
+    """Whether a time is one in which something was written, and not the beginning or the end of a
+    calendar."""
+    return moment.year in _YEARS
 
 
 @cache

@@ -1,13 +1,14 @@
 """Incident records as Markdown: `parse` reads, `render` writes, a round trip loses nothing."""
 
 from kb.markdown.parse import MAX_BYTES, as_written, parse, parse_source, read, read_source
-from kb.markdown.render import fenced, render
+from kb.markdown.render import fenced, is_web_link, render
 from kb.markdown.rules import unforeseen
 
 __all__ = [
     "MAX_BYTES",
     "as_written",
     "fenced",
+    "is_web_link",
     "parse",
     "parse_source",
     "read",

@@ -18,6 +18,11 @@ def render(incident: Incident) -> str:
     return f"---\n{dump_header(incident.header)}---\n\n{sections}\n"
 
 
+def is_web_link(url: str) -> bool:
+    """Whether a link means the same wherever the record is read."""
+    return url.lower().startswith(("https://", "http://"))
+
+
 def _sections(body: Body) -> Iterator[tuple[str, str | None]]:
     yield "Symptom", body.symptom
     yield "Environment", body.setting

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from kb.evidence.systems import systems_in
 from kb.incident import Incident
+from kb.numbers import MAX_INT, read_int
 
 _NUMBER = r"v?(\d{1,9}(?:\.\d{1,9})+)"
 _FIXED_IN = re.compile(rf"^([A-Za-z][\w -]*?) {_NUMBER}")
@@ -51,5 +52,11 @@ def _in_range(version: str, text: str) -> Iterator[bool]:
 def _compare(version: str, bound: str) -> int:
     """Below, equal or above, as far as both are written: 2.26 and 2.26.3 are equal."""
     pairs = zip(version.split("."), bound.split("."), strict=False)
-    left, right = zip(*((int(one), int(other)) for one, other in pairs), strict=True)
+    left, right = zip(*((_part(one), _part(other)) for one, other in pairs), strict=True)
     return (left > right) - (left < right)
+
+
+def _part(digits: str) -> int:
+    """One that is no number of a version comes after all that are."""
+    number = read_int(digits)
+    return MAX_INT if number is None else number

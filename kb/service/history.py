@@ -49,6 +49,10 @@ class Search(msgspec.Struct, frozen=True):
     """The id of the best match."""
     confidence: float | None
 
+    def __post_init__(self) -> None:
+        """A time of no clock is damage, and cannot be shown in every zone."""
+        self.time.astimezone()
+
     @classmethod
     def of(cls, diagnosis: Diagnosis, text: str = "", paths: tuple[str, ...] = ()) -> Search:
         """What is kept of a diagnosis that was just made."""

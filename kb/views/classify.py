@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -22,7 +23,9 @@ _FILE_WIDTH = 100
 """Columns of a report that is written to a file."""
 _MAX_TEMPLATE_CHARACTERS = 300
 """Of the template of a cluster, which may wrap; a template can be as long as a line."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r]")
+"""How a cell begins that a spreadsheet takes for a formula: some skip white space, and some with an
+East Asian locale take full-width signs."""
 
 
 def render(summary: Summary, notify: Notify = silent_notify) -> RenderableType:
@@ -62,7 +65,7 @@ def _cells(result: Result) -> tuple[object, ...]:
 
 def _inert(cell: object) -> object:
     """A text that a spreadsheet would take for a formula gets an apostrophe in front."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
 def _parts(summary: Summary, notify: Notify) -> Iterator[RenderableType]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kb.log.clean import strip_controls
+from kb.log.clean import decode_path, strip_controls
 from kb.problem import Problem
 from kb.service.wire import indented
 
@@ -28,7 +28,7 @@ def as_github(problems: Sequence[Problem], _files: int) -> str:
 def as_json(problems: Sequence[Problem], files: int) -> str:
     """One object; `schema` grows when it changes."""
     rows = [
-        {name: str(getattr(problem, name)) for name in Problem.__struct_fields__}
+        {name: decode_path(str(getattr(problem, name))) for name in Problem.__struct_fields__}
         | {"line": problem.line}
         for problem in problems
     ]

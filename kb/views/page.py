@@ -24,6 +24,7 @@ from kb.classify.timeline import Slot, find_timeline
 from kb.containment import surviving
 from kb.incident import Incident
 from kb.log.clean import strip_controls
+from kb.markdown import is_web_link
 from kb.markdown import render as to_markdown
 from kb.verdict import Verdict
 
@@ -43,7 +44,10 @@ def to_html(
     summary: Summary, records: Mapping[str, Incident], notify: Notify = silent_notify
 ) -> bytes:
     """Return the page; `records` are those of the incidents that were found. A section, or a row of
-    one, that cannot be shown is told and left out."""
+    one, that cannot be shown is told and left out.
+
+    It is ASCII, with references for other signs: so it is right in any encoding that it passes.
+    """
     environment = Environment(
         loader=PackageLoader("kb", "views"),
         autoescape=True,
@@ -55,7 +59,8 @@ def to_html(
         **_counts(summary),
         **_sections(summary, records, notify),
     )
-    return strip_controls(page).encode(errors="replace")
+    whole = strip_controls(page).encode(errors="replace").decode()
+    return whole.encode("ascii", "xmlcharrefreplace")
 
 
 def _sections(
@@ -241,8 +246,15 @@ def _record(incident: Incident) -> dict[str, Any]:
     }
 
 
+class _Markdown(MarkdownIt):
+    """Only what is on the web is a link: another one would lead to a place beside the page."""
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802
+        return is_web_link(url)
+
+
 def _rendered(text: str) -> str:
-    markdown = MarkdownIt("commonmark", {"html": False}).use(front_matter_plugin).disable("image")
+    markdown = _Markdown("commonmark", {"html": False}).use(front_matter_plugin).disable("image")
     tokens = markdown.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):

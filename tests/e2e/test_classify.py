@@ -313,3 +313,59 @@ def test_a_unit_whose_reader_dies_is_unreadable(endless: tuple[Any, Path], tmp_p
     assert process.returncode == 0
     assert f"cannot read {tmp_path / 'pipe'}: its worker process died" in said.decode()
     assert output.read_bytes().count(b"\n") == 6
+
+
+ROW = json.dumps(
+    {"path": "a.log", "verdict": "unknown", "incident": None, "confidence": None}
+    | {"file": None, "line": 1, "text": "odd", "cluster": "abc"},
+    separators=(",", ":"),
+).encode()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        ROW.replace(b"odd", b"o\xffd"),
+        ROW.replace(b'"odd"', b'"o\\ud800d"'),
+        ROW.replace(b'"line":1', b'"line":' + b"9" * 5000),
+        ROW.replace(b'"odd"', b"[" * 100_000),
+        ROW[:-20],
+        b"\0" * 100,
+    ],
+    ids=["byte", "surrogate", "digits", "deep", "cut", "zeros"],
+)
+def test_results_that_rotted_are_one_sentence(
+    kb: Run, logs: Path, tmp_path: Path, damaged: bytes
+) -> None:
+    results = tmp_path / "out.jsonl"
+    results.write_bytes(ROW + b"\n" + damaged + b"\n")
+    form = ("--format", "jsonl", "-o", results, "--resume")
+    for run in (
+        kb("classify", logs, *form),
+        kb("new", "--from-cluster", "abc", "--results", results),
+    ):
+        assert (run.returncode, run.stdout) == (2, b"")
+        assert b"out.jsonl is not a result file of kb classify: line 2" in run.stderr
+        assert b"Traceback" not in run.stderr
+    assert results.read_bytes() == ROW + b"\n" + damaged + b"\n"
+
+
+@pytest.mark.parametrize("path", ["a\\u0000b", "\\u001b]0;t\\u0007", "gone.log"])
+def test_a_path_of_results_that_no_file_has_is_one_sentence(
+    kb: Run, tmp_path: Path, path: str
+) -> None:
+    results = tmp_path / "out.jsonl"
+    results.write_bytes(ROW.replace(b"a.log", path.encode()) + b"\n")
+    run = kb("new", "--from-cluster", "abc", "--results", results)
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert run.stderr.startswith(b"Error: cannot read ")
+    assert b"\x1b" not in run.stderr
+
+
+def test_names_of_clusters_are_text(kb: Run, tmp_path: Path) -> None:
+    results = tmp_path / "out.jsonl"
+    odd = b"\\u001b]0;t\\u0007\\u202ex"
+    results.write_bytes(ROW.replace(b'"abc"', b'"' + odd + b'"') + b"\n")
+    run = kb("new", "--from-cluster", "no", "--results", results)
+    assert run.returncode == 2
+    assert run.stderr == f"Error: unknown cluster `no`; {results} has ]0;tx\n".encode()

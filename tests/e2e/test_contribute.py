@@ -189,3 +189,57 @@ def test_hook_takes_records_and_no_other_pages() -> None:
     for name, is_record in {"incidents/a/b.md": True, "incidents/README.md": False}.items():
         taken = re.search(hook["files"], name) and not re.search(hook["exclude"], name)
         assert bool(taken) is is_record
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A team's records under git, with what a hostile repository brings along."""
+    records = tmp_path / "repository" / "incidents"
+    records.mkdir(parents=True)
+    text = next(Path("incidents").glob("*/xid79-gpu-fallen-off-bus.md")).read_text()
+    (records / "team.md").write_text(text.replace("id: xid79-gpu-fallen-off-bus", "id: team"))
+    (records / "absolute.md").symlink_to("/etc/hostname")
+    (records / "outside.md").symlink_to("../../../outside.md")
+    (records / "folder").symlink_to("/")
+    (records / ".gitattributes").write_text("*.md filter=odd diff=odd text\n")
+    run = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(records)]
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
+        subprocess.run([*run, *arguments], check=True, capture_output=True)
+    return records
+
+
+def test_diff_leaves_out_links_that_lead_anywhere(kb: Run, repository: Path) -> None:
+    run = kb("diff", "HEAD", "--incidents", repository)
+    assert b"Traceback" not in run.stderr
+    assert run.returncode == 0, run.stderr
+    assert b"records: 0 added, 0 changed, 0 removed" in run.stdout
+
+
+def test_diff_runs_nothing_that_a_repository_configures(
+    kb: Run, repository: Path, tmp_path: Path
+) -> None:
+    mark = tmp_path / "ran"
+    script = f"touch {mark}; cat"
+    hook = tmp_path / "hooks" / "post-index-change"
+    hook.parent.mkdir()
+    hook.write_text(f"#!/bin/sh\n{script}\n")
+    hook.chmod(0o755)
+    for key, value in {
+        "core.fsmonitor": f"touch {mark}; false",
+        "core.hooksPath": str(hook.parent),
+        "filter.odd.smudge": script,
+        "filter.odd.clean": script,
+        "diff.odd.textconv": script,
+    }.items():
+        subprocess.run(["git", "-C", str(repository), "config", key, value], check=True)
+    run = kb("diff", "HEAD", "--incidents", repository)
+    assert run.returncode == 0, run.stderr
+    assert not mark.exists()
+
+
+def test_diff_takes_no_repository_that_lies_among_the_files(kb: Run, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
+    run = kb("diff", "HEAD", "--incidents", bare)
+    assert run.returncode == 2
+    assert b"neither a directory nor a git revision" in run.stderr

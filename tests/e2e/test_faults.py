@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -385,9 +386,10 @@ def test_a_closed_stream_is_no_traceback(small: Small, command: str, stream: str
         {"PYTHONIOENCODING": "ascii"},
         {"COLUMNS": "1", "LINES": "0"},
         {"COLUMNS": "-7", "TERM": "\x1b"},
+        {"COLUMNS": "²", "LINES": "9" * 5000},
         {"TMPDIR": "/nonexistent"},
     ],
-    ids=["no TERM", "LANG=C", "ascii", "narrow", "nonsense", "no TMPDIR"],
+    ids=["no TERM", "LANG=C", "ascii", "narrow", "nonsense", "no number", "no TMPDIR"],
 )
 def test_odd_surroundings_change_nothing(small: Small, settings: dict[str, str]) -> None:
     run = small.kb("ask", env=settings)
@@ -406,3 +408,82 @@ def test_few_files_may_be_open(small: Small) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
 
     assert right(small.kb("ask", "--json", before=few))
+
+
+ENCODINGS = (
+    "ascii",
+    "big5",
+    "cp1252",
+    "euc-kr",
+    "gb2312",
+    "gbk",
+    "iso-8859-15",
+    "koi8-r",
+    "latin-1",
+    "shift_jis",
+)
+FOREIGN = "/dev/shm/nccl-\u00e9\u663e\U0001f525 is full …\n".encode() + QUESTION
+"""Some sign of it is lacking in each of the encodings."""
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_sign_that_the_encoding_lacks_becomes_a_plain_one(small: Small, encoding: str) -> None:
+    env = {"PYTHONIOENCODING": encoding}
+    run = small.kb("ask", stdin=FOREIGN, env=env)
+    assert (run.returncode, run.stderr) == (0, b"")
+    text = run.stdout.decode(encoding)
+    assert ANSWER in text
+    assert "\\u" not in text
+    bar = re.search(r"% (\S+)  nccl", text)
+    assert bar
+    assert re.fullmatch("[█#]+[░-]*", bar[1])
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_json_loses_nothing_in_any_encoding(small: Small, tmp_path: Path, encoding: str) -> None:
+    log = tmp_path / "\u663e.log"
+    log.write_bytes(FOREIGN)
+    for command in (["ask", "--json", "-f", log], ["classify", "--format", "jsonl", log]):
+        whole, read = (
+            json.loads(small.kb(*command, env={"PYTHONIOENCODING": each}).stdout.decode(each))
+            for each in ("utf-8", encoding)
+        )
+        for answer in (whole, read):
+            answer.pop("elapsed_ms", None)
+        assert read == whole
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "html"])
+def test_results_of_a_batch_are_printed_in_any_encoding(
+    small: Small, tmp_path: Path, form: str
+) -> None:
+    log = tmp_path / "\u663e.log"
+    log.write_bytes(FOREIGN)
+    run = small.kb("classify", "--format", form, log, env={"PYTHONIOENCODING": "latin-1"})
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert ANSWER in run.stdout.decode("ascii")
+    assert form != "html" or "&#26174;.log" in run.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"COMP_WORDS": "kb"},
+        {"COMP_WORDS": "kb", "COMP_CWORD": "x"},
+        {"COMP_WORDS": "kb", "COMP_CWORD": "9" * 5000},
+        {"_KB_COMPLETE": "fish_complete", "COMP_WORDS": "kb", "COMP_CWORD": " "},
+    ],
+    ids=["unset", "no place", "no number", "digits", "nothing"],
+)
+def test_an_odd_completion_is_one_sentence(small: Small, settings: dict[str, str]) -> None:
+    said = one_sentence(small.kb(env={"_KB_COMPLETE": "bash_complete", **settings}))
+    assert "COMP_WORDS" in said
+
+
+@pytest.mark.parametrize("part", ["views/text.py", "log/reader.py"])
+def test_a_part_that_cannot_be_loaded_is_one_sentence(own: Small, part: str) -> None:
+    (own.home / "kb" / part).unlink()
+    said = one_sentence(own.kb("ask"))
+    assert "reinstall incident-kb" in said
+    assert "ulimit -v" in said

@@ -244,6 +244,10 @@ WORDS = (
     ["ask", "-f", "a" * 5000],
     ["ask", "--incidents", "\x1b[31m"],
     ["\x1b[31m"],
+    ["list", "\x1b]0;t\x07\u202e\x9b31m"],
+    ["list", "--\u202e\x07"],
+    ["completion", "\u202e"],
+    ["new", "--from-cluster", "\u202e\x07"],
     ["show", "\x1b[31m"],
     ["show", "../../../etc/passwd"],
     ["show", "a" * 5000],
@@ -283,7 +287,8 @@ def test_a_very_long_text_is_a_text(small_installation: Small) -> None:
 
 
 def test_cells_of_a_spreadsheet_are_no_formulas(small_installation: Small, tmp_path: Path) -> None:
-    for number, sign in enumerate("=+-@"):
+    signs = ("=", "+", "-", "@", "＝", "＋", "－", "＠", " =", "\u3000=", "\t ＝")
+    for number, sign in enumerate(signs):
         line = f"{sign}cmd|'/c calc'!A1 RuntimeError: boom {number}\n"
         (tmp_path / f"{sign}{number}.log").write_bytes(CALM + line.encode())
     program = (sys.executable, "-m", "kb")
@@ -303,10 +308,10 @@ def test_cells_of_a_spreadsheet_are_no_formulas(small_installation: Small, tmp_p
         env=small_installation.environment(),
     )
     rows = list(csv.DictReader(io.StringIO(check(run, 1).stdout.decode())))
-    assert len(rows) == 4
+    assert len(rows) == len(signs)
     for row in rows:
         assert row["path"].startswith("'")
-        assert not any((cell or "x").startswith(("=", "+", "-", "@")) for cell in row.values())
+        assert not any(re.match(r"\s*[=+@＝＋－＠-]", cell) for cell in row.values())
 
 
 RECORD = next(Path("incidents").glob("*/xid79-gpu-fallen-off-bus.md"))
@@ -410,3 +415,59 @@ def test_records_that_lead_to_each_other_and_twice_the_same(
     said = b"yes\nno\nyes\nwhy\nquit\n"
     run = small_installation.kb("chat", "--incidents", tmp_path, "-f", log, stdin=said, env=env)
     check(run, 0)
+
+
+ODD = "\x1b]0;owned\x07gpj\u202egol"
+
+
+def team(directory: Path, *, title: str = "") -> Path:
+    """A directory with a record, under a title."""
+    directory.mkdir()
+    text = RECORD.read_text().replace(f"id: {RECORD.stem}", "id: team-record")
+    changed = re.sub("^title: .*", f"title: {title}", text, flags=re.M) if title else text
+    (directory / "team-record.md").write_text(changed)
+    return directory
+
+
+def test_titles_of_records_are_text(small_installation: Small, tmp_path: Path) -> None:
+    records = team(tmp_path / "team", title="The job hangs gpj\u202egol\u2066 of a lost GPU")
+    env = {"KB_CACHE": str(tmp_path / "cache")}
+    run = small_installation.kb("list", "--incidents", records, env=env)
+    listed = {row.split("\t")[0]: row.split("\t") for row in run.stdout.decode().splitlines()}
+    assert listed["team-record"][-1] == "The job hangs gpjgol of a lost GPU"
+    shown = small_installation.kb("show", "team-record", "--incidents", records, env=env)
+    assert b"gpjgol" in check(shown, 0).stdout
+
+
+def test_names_of_records_are_text(small_installation: Small, tmp_path: Path) -> None:
+    records = team(tmp_path / "team")
+    Path(os.fsdecode(os.fsencode(records) + b"/\xff\x1b.md")).write_text("no record")
+    (records / f"{ODD}.md").write_text("no record")
+    for form in ("text", "json", "github"):
+        run = check(small_installation.kb("lint", records, "--format", form), 1)
+        assert b"team" in run.stdout
+    problems = json.loads(small_installation.kb("lint", records, "--format", "json").stdout)
+    assert {f"{records}/{ODD}.md", f"{records}/\ufffd\x1b.md"} <= {
+        problem["path"] for problem in problems["problems"]
+    }
+    words = {"_KB_COMPLETE": "bash_complete", "COMP_WORDS": "kb show ", "COMP_CWORD": "2"}
+    env = {**words, "KB_INCIDENTS": str(records)}
+    completed = small_installation.kb(env=env).stdout
+    assert b"team-record" in completed
+    assert not OBEYED.search(completed.decode())
+
+
+def test_the_name_of_a_draft_is_text(small_installation: Small, tmp_path: Path) -> None:
+    draft = tmp_path / f"{ODD}.md"
+    log = tmp_path / "job.log"
+    log.write_bytes(CALM + b"RuntimeError: odd\n")
+    run = check(small_installation.kb("new", "--from-log", log, "-o", draft), 0)
+    assert b"gpjgol.md" in run.stdout
+    assert draft.exists()
+
+
+def test_a_list_of_paths_holds_any_names(small_installation: Small, tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff.log"
+    Path(os.fsdecode(name)).write_bytes(QUESTION)
+    check(small_installation.kb("classify", "-", stdin=name + b"\n"), 0)
+    check(small_installation.kb("classify", "-", stdin=name + b"\0\n"), 2)

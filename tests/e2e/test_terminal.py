@@ -269,3 +269,25 @@ def test_without_colour_all_is_said(terminal: Open) -> None:
     assert "● Match" in screen.screen()
     screen.press("q")
     screen.ended()
+
+
+def test_a_terminal_of_ascii_shows_plain_signs(terminal: Open) -> None:
+    screen = terminal(f"PYTHONIOENCODING=ascii {KB} tui {shlex.quote(str(LOG))}")
+    shown = screen.until(ANSWER)
+    assert "* Match" in shown
+    assert shown.isascii()
+    assert "\\u" not in shown
+    screen.press("q")
+    screen.ended()
+
+
+def test_the_pane_is_made_narrow_and_wide_again(terminal: Open) -> None:
+    screen = terminal(f"{KB} tui {shlex.quote(str(LOG))}")
+    screen.until(ANSWER)
+    for width in (9, 5, 1):
+        screen.tmux("resize-window", "-x", str(width), "-y", "34")
+        screen.wait(lambda: ANSWER not in screen.screen(), "a narrow screen")
+    screen.tmux("resize-window", "-x", "120", "-y", "34")
+    screen.until(ANSWER)
+    screen.press("q")
+    screen.ended()

@@ -133,3 +133,19 @@ def test_page_of_nothing_but_healthy_units() -> None:
     page = to_html(summarize([Result("a", Verdict.HEALTHY, None, None, None)], []), {}).decode()
     assert "0 of 1" in page
     assert "1 healthy units are not listed" in page
+
+
+@pytest.mark.parametrize(
+    "link", ["[d](//evil)", "[d](/\\\\evil)", "[d]\n\n[d]: //evil", "[d](vscode://x)", "[d](x.md)"]
+)
+def test_links_of_a_record_that_lead_off_the_web_are_text(link: str) -> None:
+    file = IncidentDirectories().find(XID)
+    assert file is not None
+    source = file.source().replace(
+        b"## Cause\n", f"## Cause\n\n{link} <https://ok.example>\n".encode()
+    )
+    summary = summarize([match("m.log", "boom")], [])
+    page = to_html(summary, {XID: file.read(source)}).decode()
+    targets = re.findall(r'href="([^"]*)"', page)
+    assert "https://ok.example" in targets
+    assert all(target.startswith(("#", "https://", "http://")) for target in targets)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kb.corpus.base import KnowledgeBase
@@ -98,7 +100,24 @@ def test_secret_at_the_cut_is_not_kept_in_part(history: History) -> None:
     assert TOKEN[:10] not in history.load()[0].text
 
 
-@pytest.mark.parametrize("damage", [b"", b"[{", b"\xff\xfe", b'[{"time": 1}]', b"{}"])
+KEPT = msgspec.json.encode([search("odd")])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"[{",
+        b"\xff\xfe",
+        b'[{"time": 1}]',
+        b"{}",
+        b"[" * 100_000,
+        KEPT.replace(b"odd", b"o\xffd"),
+        KEPT.replace(b"odd", b"o\\ud800d"),
+        KEPT.replace(b'"paths":[]', b'"paths":["\xc3"]'),
+        re.sub(rb'"time":"[^"]+"', b'"time":"9999-12-31T23:59:59-23:00"', KEPT),
+    ],
+)
 def test_damaged_file_is_set_aside(
     history: History, told: list[str], state: Path, damage: bytes
 ) -> None:

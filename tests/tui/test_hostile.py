@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from kb.service.input import UserInput
 from tests.tui.conftest import (
     SHM,
+    WATCHDOG,
     Start,
     answered,
     app_of,
@@ -143,6 +144,54 @@ async def test_a_line_of_30_mb_can_be_pasted(start: Start) -> None:
         await paste(pilot, "x" * 30_000_000 + f"\n{SHM}")
         assert "pasted log" in shown(pilot)
         assert "shm-too-small" in shown(pilot)
+
+
+OPENED = {
+    "f1": "HelpScreen",
+    "n": "DraftScreen",
+    "slash": "BrowseScreen",
+    "h": "HistoryScreen",
+    "o": "PickScreen",
+    "b": "PickScreen",
+    "x": "ExportScreen",
+    "l": "MainScreen",
+    "t": "MainScreen",
+}
+"""Keys of an answer, and what they open."""
+
+
+@pytest.mark.parametrize("key", OPENED)
+async def test_a_terminal_made_tiny_ends_nothing(start: Start, key: str) -> None:
+    async with start() as pilot:
+        await paste(pilot, WATCHDOG)
+        await press(pilot, key)
+        await until(pilot, lambda: type(pilot.app.screen).__name__ == OPENED[key])
+        before = shown(pilot)
+        for size in [*((width, 34) for width in range(11, 0, -1)), (120, 1), (1, 1), (3, 60)]:
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+        await pilot.resize_terminal(120, 34)
+        await until(pilot, lambda: bool(before) and len(shown(pilot)) == len(before))
+        assert pilot.app.return_code is None
+
+
+@pytest.mark.parametrize("size", [(1, 1), (9, 34), (5, 5)])
+async def test_a_tiny_terminal_is_opened(start: Start, size: tuple[int, int]) -> None:
+    async with start(size=size) as pilot:
+        await paste(pilot, SHM)
+        await pilot.resize_terminal(120, 34)
+        await until_shown(pilot, "shm-too-small")
+
+
+async def test_a_history_that_rotted_is_told(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "history.json").write_bytes(b'[{"text":"\xff"}]')
+    async with start() as pilot:
+        await paste(pilot, SHM)
+        await until(pilot, lambda: "damaged" in told(pilot))
+        await press(pilot, "h")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HistoryScreen))
+        assert "NCCL WARN" in shown(pilot)
 
 
 async def test_wide_characters_keep_the_frame(start: Start) -> None:

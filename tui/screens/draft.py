@@ -15,6 +15,7 @@ from kb.files import write_new
 from kb.incident import Incident
 from kb.log.clean import strip_controls
 from kb.markdown import render
+from kb.paths import expand_user
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
 
@@ -46,7 +47,7 @@ class DraftScreen(Screen[Path | None]):
 
     def action_save(self) -> None:
         """Write it to a new file."""
-        path = Path(self.query_one("#path", Input).value).expanduser()
+        path = expand_user(self.query_one("#path", Input).value)
         try:
             written = write_new(path, self.query_one("#draft", TextArea).text)
         except OutputError as error:

@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 from kb.errors import OutputError
 from kb.files import write_new
 from kb.log.clean import strip_controls
+from kb.paths import expand_user
 from kb.service.handoff import HandOff, to_json
 from kb.views.handoff import to_markdown
 from tui.screens.sheet import Sheet
@@ -36,7 +37,7 @@ class ExportScreen(Sheet[Path | None]):
 
     @on(Input.Submitted)
     def _write(self, event: Input.Submitted) -> None:
-        path = Path(event.value).expanduser()
+        path = expand_user(event.value)
         text = to_json(self._note) if path.suffix == ".json" else to_markdown(self._note)
         try:
             self.dismiss(write_new(path, text))

@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from kb.errors import KbError
+from kb.paths import expand_user
 from kb.service.input import UserInput
 from kb.service.service import SupersededError
 from tui.actions import Place, bindings
@@ -330,7 +331,7 @@ class MainScreen(Screen[None]):
 
         if self.case:
             record = await wrap_future(self.app.service.draft(self.case.diagnosis))
-            directory = Path(next(iter(self.app.settings.incidents), Path.cwd())).expanduser()
+            directory = expand_user(next(iter(self.app.settings.incidents), Path.cwd()))
             written = await self.app.push_screen_wait(DraftScreen(record, directory))
             if written:
                 self.app.service.refresh()

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.suggester import Suggester
 from textual.widgets import DirectoryTree, Input, Static
 
+from kb.paths import expand_user
 from tui.screens.sheet import Sheet
 
 
@@ -27,7 +28,7 @@ class _Paths(Suggester):
     async def get_suggestion(self, value: str) -> str | None:
         folder, _slash, start = value.rpartition("/")
         try:
-            names = sorted(path.name for path in Path(folder or "/").expanduser().iterdir())
+            names = sorted(path.name for path in expand_user(folder or "/").iterdir())
         except OSError:
             return None
         name = next((name for name in names if name.startswith(start)), None)
@@ -54,7 +55,7 @@ class PickScreen(Sheet[Path | None]):
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:
-        path = Path(event.value).expanduser()
+        path = expand_user(event.value)
         if path.exists():
             self.dismiss(path)
         else:

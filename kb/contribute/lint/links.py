@@ -12,6 +12,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.context import LintContext
 from kb.contribute.lint.rule import Rule
+from kb.markdown import is_web_link
 from kb.problem import Problem
 
 _MAYBE = re.compile(r"\]\(|\]:|<[A-Za-z][A-Za-z0-9+.-]*:")
@@ -165,7 +166,7 @@ class LinkNotHttp(Rule):
         if not _MAYBE.search(prose):
             return
         for target in _links(_MARKDOWN.parse(prose)):
-            if not target.lower().startswith(("https://", "http://")):
+            if not is_web_link(target):
                 yield self.problem(file, target, f"the link `{target}` is not http(s)")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 
 from kb.job.attempt import RankLog
 from kb.log.mask import mask
+from kb.numbers import read_int
 
 _LAST_LINES = 3
 """Ordinary lines in which a rank tells what it did last."""
@@ -45,7 +46,8 @@ def shape_of(text: str) -> str:
 def step_of(text: str) -> int:
     """The number of the step that a line tells of; -1 where it tells none."""
     match = _STEP.search(text)
-    return int(match[1]) if match else -1
+    number = read_int(match[1]) if match else None
+    return -1 if number is None else number
 
 
 def last_step(log: RankLog) -> int:

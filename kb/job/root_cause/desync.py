@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from kb.job.attempt import Attempt, RankLog
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.comparison import odd_ones
+from kb.numbers import read_int
 from kb.rules.rows import FailureKind
 
 _STATED = tuple(
@@ -49,7 +50,10 @@ def _odd_statements(logs: Iterable[RankLog]) -> list[int]:
     """Ranks of which something else is stated than of most."""
     texts = [line.text for log in logs for line in log.failures]
     for pattern in _STATED:
-        stated = {int(m["rank"]): m["what"] for text in texts for m in pattern.finditer(text)}
+        found = (match for text in texts for match in pattern.finditer(text))
+        stated = {
+            rank: match["what"] for match in found if (rank := read_int(match["rank"])) is not None
+        }
         common = Counter(stated.values()).most_common()
         if len(common) > 1 and common[0][1] > common[1][1]:
             return sorted(rank for rank, what in stated.items() if what != common[0][0])

@@ -1,0 +1,348 @@
+"""What comes from outside has bounds where it enters: numbers, times, structure, depth, lines."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from index.signatures import Scanner
+from kb.classify import MainLine, Result, summarize
+from kb.classify.inputs import Unit, find_units
+from kb.conversation.answers import is_answer
+from kb.corpus.directories import IncidentDirectories, markdown_files
+from kb.diagnosis.scan import scan_log
+from kb.errors import CorpusError, SettingsError
+from kb.evidence.facts import find_facts
+from kb.evidence.markers import MARKER_PATTERNS
+from kb.job import analyse
+from kb.log import Log, Source
+from kb.log.clean import clean_block
+from kb.log.layout import number_siblings, origin_of
+from kb.log.prefixes import split_prefix
+from kb.log.speakers import learn_way
+from kb.log.timestamps import Calendar, read_stamp
+from kb.numbers import MAX_INT
+from kb.questions import versions
+from kb.rules import read_rows
+from kb.rules.rows import ExitBlock, ExitReport, Failure, Layout, Marker, Prefix, Speaker
+from kb.settings import load_settings
+from kb.soft_breaks import join_soft_breaks
+from kb.verdict import Verdict
+from kb.views.page import to_html
+from tests.kb.test_job import dump, entry, job_of
+
+MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
+ROWS = [
+    *read_rows("prefixes", "prefix", Prefix),
+    *read_rows("speakers", "speaker", Speaker),
+    *read_rows("layouts", "rank", Layout),
+    *read_rows("exits", "exit", ExitReport),
+    *read_rows("exits", "block", ExitBlock),
+    *read_rows("failures", "failure", Failure),
+    *read_rows("markers", "marker", Marker),
+]
+STATED = (
+    "world_size=8 exit code 7, Timeout(ms)=600000, SeqNum=3, NumelIn=1, NumelOut=1, Xid 79",
+    "errno 5, CUDA error 802",
+    "mpirun -np 8 python train.py; nnodes=2, host gpu-1 and gpu-2",
+    "[rank1]: task 3 of 8 (pid=77) on host gpu-1",
+    "Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=1, OpType=BROADCAST",
+    "rank 1 has inconsistent 3 params",
+    "  rank      : 1 (local_rank: 1)\n  exitcode  : 7 (pid: 77)\n  traceback : x",
+    "step 3 fwd 12 ms time 12 s",
+)
+BEYOND = ("9" * 40, "9" * 4999)
+"""More than 64 bits, and more than Python reads."""
+
+
+def job_text(example: str, digits: str) -> str:
+    return re.sub(
+        r"\d+", digits, f"[rank0]: {example}\n[rank1]: RuntimeError: {example}\n{example}\n"
+    )
+
+
+def held(value: object) -> bool:
+    """Whether it can be stored and sent: no number in it is too large."""
+    msgspec.msgpack.encode(value)
+    return all(abs(number) <= MAX_INT + 1 for number in numbers_in(msgspec.to_builtins(value)))
+
+
+def numbers_in(value: Any) -> Iterator[int]:
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict):
+        yield from (
+            number for pair in value.items() for part in pair for number in numbers_in(part)
+        )
+    elif isinstance(value, (list, tuple)):
+        yield from (number for part in value for number in numbers_in(part))
+
+
+def check_numbers(text: str) -> None:
+    lines = text.splitlines()
+    assert held(find_facts(lines))
+    assert all(held(split_prefix(line)) for line in lines)
+    learn_way(lines * 5)
+    reading = scan_log(Log.from_text(text * 5), Scanner([]), MARKERS)
+    analysis = analyse(reading.files)
+    assert analysis is None or held(analysis.job)
+
+
+def test_numbers_of_more_than_64_bits_are_left() -> None:
+    for example in (*STATED, *(example for row in ROWS for example in row.examples)):
+        check_numbers(job_text(example, BEYOND[0]))
+
+
+@pytest.mark.parametrize("example", STATED)
+def test_numbers_that_python_refuses_are_left(example: str) -> None:
+    check_numbers(job_text(example, BEYOND[1]))
+
+
+@pytest.mark.parametrize("digits", BEYOND[:1])
+def test_numbers_of_any_size_in_names_of_files(digits: str) -> None:
+    names = [re.sub(r"\d+", digits, name) for row in ROWS for name in row.examples]
+    assert all(held(origin_of(name)) for name in names)
+    assert number_siblings([f"a{digits}.log", f"a{digits}1.log"]) == {}
+
+
+@pytest.mark.parametrize("digits", BEYOND[:2])
+def test_versions_of_any_size_are_compared(digits: str) -> None:
+    assert versions._compare(f"2.{digits}", f"2.{digits}") == 0
+    assert versions._compare("2.3", f"2.{digits}") < 0
+
+
+@pytest.mark.parametrize("digits", BEYOND)
+def test_numbers_of_any_size_that_a_person_types(digits: str) -> None:
+    assert is_answer(digits)
+    assert join_soft_breaks(f"see\n{digits}. of it") == f"see {digits}. of it"
+
+
+# --- lines
+
+
+def test_digits_before_a_carriage_return_take_no_time() -> None:
+    program = (
+        "from kb.log.clean import clean_block; digits = b'1' * 400_000;"
+        " print(len(clean_block(digits + b'\\rx\\n1/' + digits + b'\\rx\\n')))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=60, check=True
+    )
+    assert int(run.stdout) > 800_000
+
+
+@pytest.mark.parametrize(
+    "bar", [b"99%", b"99.5 %", b"3/10 [00:01", b"12.3it/s", b"1.2s/it", b"########"]
+)
+def test_a_bar_that_was_redrawn_is_gone(bar: bytes) -> None:
+    assert clean_block(b"Loading " + bar + b"\rdone\n") == b"done\n"
+    assert clean_block(b"Loading 10 of 3/4\rdone\n") == b"Loading 10 of 3/4 done\n"
+
+
+# --- recorded collectives
+
+
+def laugh(depth: int = 9) -> Any:
+    """A kilobyte in a pickle, and gigabytes as a text."""
+    value: Any = "lol"
+    for _ in range(depth):
+        value = [value] * 10
+    return value
+
+
+def dumps_of(folder: Path, *dumps: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    for rank, one in enumerate(dumps):
+        data = one if isinstance(one, bytes) else pickle.dumps(one)
+        (folder / f"nccl_trace_rank_{rank}").write_bytes(data)
+    return folder
+
+
+def with_ranks(ranks: Any) -> dict[str, Any]:
+    config = {"0": {"name": "0", "desc": "default_pg", "ranks": ranks}}
+    return dump([entry(1)]) | {"pg_config": config}
+
+
+FRAME = {"filename": "/opt/train.py", "line": 88, "name": "step"}
+SIZES, NAME = [[1] * 1000] * 1000, "x" * (1 << 20)
+ODD_DUMPS = {
+    "ranks that grow": with_ranks(laugh()),
+    "file name that grows": dump([entry(1) | {"frames": [FRAME | {"filename": laugh()}]}]),
+    "sizes that grow": dump([entry(n) | {"input_sizes": SIZES} for n in range(1000)]),
+    "shared names": dump([entry(n) | {"profiling_name": NAME} for n in range(1000)]),
+    "a circle": b"(lp0\ng0\na.",
+    "line of 5,000 digits": dump([entry(1) | {"frames": [FRAME | {"line": 10**5000}]}]),
+    "number of 5,000 digits": dump([entry(10**5000)]),
+    "rank of 5,000 digits": with_ranks(f"[{'9' * 5000}]"),
+    "deep JSON": b'{"entries": ' + b"[" * 100_000,
+    "JSON of many lists": b'{"entries": [' + b"[]," * 12_000_000 + b"[]]}",
+    "many lists": b"(" + b"]" * 12_000_000 + b"l.",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] if n == "many lists" else []) for n in ODD_DUMPS],
+)
+def test_a_dump_that_grows_is_read_or_left(tmp_path: Path, name: str) -> None:
+    program = (
+        "import resource, sys, pathlib; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30));"
+        " from tests.kb.test_job import job_of; print(len(repr(job_of(pathlib.Path(sys.argv[1])))))"
+    )
+    good = dump([entry(1), entry(2, state="scheduled")], ranks=3)
+    odd = ODD_DUMPS[name]
+    run = subprocess.run(
+        [sys.executable, "-c", program, dumps_of(tmp_path / "job", good, odd, good)],
+        capture_output=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr[-500:]
+    assert int(run.stdout) < 10_000
+
+
+def test_texts_of_a_dump_can_be_shown(tmp_path: Path) -> None:
+    """A lone surrogate cannot be written anywhere, and a terminal would obey an escape."""
+    frames = [{"filename": "/opt/\udc00tr\x1b[2Jain.py", "line": 88, "name": "st\udfffep"}]
+    odd = entry(2, "nccl:\ud800broadcast", "scheduled") | {"frames": frames}
+    usual = dump([entry(1), entry(2, state="scheduled")])
+    folder = dumps_of(tmp_path / "job", usual, usual, dump([entry(1), odd]))
+    (culprit,) = job_of(folder).culprits
+    assert culprit.rank == 2
+    assert culprit.text is not None
+    assert culprit.text.encode().isascii() is False
+    assert "nccl:\ufffdbroadcast" in culprit.text
+    assert "in st\ufffdep" in culprit.text
+    assert "\x1b" not in culprit.text
+
+
+class Refused(AbstractContextManager[io.BytesIO]):
+    def __enter__(self) -> io.BytesIO:
+        raise PermissionError(13, "Permission denied")
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def test_one_dump_that_cannot_be_read_is_a_notice(tmp_path: Path) -> None:
+    good = dump([entry(1), entry(2, state="scheduled")], ranks=3)
+    log = Log.from_paths([dumps_of(tmp_path / "job", good, good)])
+    refused = Source("nccl_trace_rank_2", Refused, one_of_many=True)
+    log = Log([*log.sources, refused])
+    reading = scan_log(log, Scanner([]), MARKERS)
+    assert len(reading.dumps) == 2
+    assert log.notices == ["cannot read nccl_trace_rank_2: Permission denied"]
+
+
+# --- times
+
+
+NO_TIMES = (
+    "0001-01-01T00:00:00Z ERROR x: RuntimeError: odd",
+    "9999-12-31 23:59:59 never",
+    "9999-12-31 23:59:59-23:00 never",
+    "0000-00-00 00:00:00 x",
+)
+
+
+@pytest.mark.parametrize("line", NO_TIMES[:3])
+def test_a_date_that_means_no_time_is_none(line: str) -> None:
+    assert read_stamp(line) is None
+
+
+def test_the_time_beside_a_date_that_means_no_time_is_read() -> None:
+    stamp = read_stamp("W1121 03:04:05.250000 23 x.go:8] last seen 0001-01-01T00:00:00Z")
+    dated = read_stamp("2026-11-21 00:00:00 start")
+    assert stamp is not None
+    assert dated is not None
+    assert Calendar([dated, stamp]).seconds(stamp) == pytest.approx(1795230245.25)
+
+
+@pytest.fixture(params=["EST5", "UTC", "JST-9"])
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("line", [*NO_TIMES, "2026-11-20 03:00:01 boom"])
+@pytest.mark.usefixtures("zone")
+def test_a_page_is_written_whatever_times_are_in_it(tmp_path: Path, line: str) -> None:
+    results = []
+    for number, seconds in enumerate((-(10**10), 0, 2**33, 253402300799)):
+        path = tmp_path / f"{number}.log"
+        path.touch()
+        os.utime(path, (seconds, seconds))
+        results.append(Result(str(path), Verdict.UNKNOWN, None, None, MainLine(None, 1, "boom")))
+    results.append(Result("x", Verdict.UNKNOWN, None, None, MainLine(None, 1, line)))
+    assert b"<html" in to_html(summarize(results, []), {})
+
+
+# --- depth
+
+
+LEVELS = 1_300
+
+
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    """A directory with many levels, and a log and a record at the top and at the bottom."""
+    top = tmp_path / "deep"
+    top.mkdir()
+    here = os.open(top, os.O_RDONLY)
+    try:
+        for level in range(LEVELS + 1):
+            if level in (0, LEVELS):
+                for name in ("x.log", "some-record.md"):
+                    os.close(os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=here))
+            os.mkdir("a", dir_fd=here)
+            below = os.open("a", os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        yield top
+    finally:
+        os.close(here)
+        subprocess.run(["rm", "-rf", top], check=True)  # deeper than Python removes
+
+
+def test_directories_of_any_depth_are_read(deep: Path) -> None:
+    assert len(Log.from_paths([deep]).sources) == 4
+    assert len(find_units([str(deep)], Unit.FILE)) == 4
+    assert len(list(markdown_files(deep))) == 2
+
+
+def test_a_pattern_into_any_depth_is_one_sentence_or_the_files(deep: Path) -> None:
+    with pytest.raises(Exception, match="name the directory instead"):
+        find_units([f"{deep}/**/*.log"], Unit.FILE)
+
+
+# --- settings
+
+
+@pytest.mark.parametrize(
+    "text", ["history = " + "9" * 5000, "keys = " + "[" * 5000], ids=["number", "depth"]
+)
+def test_a_configuration_of_any_size_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (tmp_path / "config.toml").write_text(text)
+    monkeypatch.setenv("KB_CONFIG", str(tmp_path / "config.toml"))
+    with pytest.raises(SettingsError, match="invalid configuration"):
+        load_settings()
+
+
+def test_the_home_of_nobody_is_one_sentence() -> None:
+    with pytest.raises(CorpusError, match="~nosuchuser/x is not a directory"):
+        IncidentDirectories(["~nosuchuser/x"])
