@@ -19,20 +19,19 @@ pytestmark = pytest.mark.slow
 
 SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
 
-_PREPOSITIONS = "with on under using in without of for to from at by".split()
-_BEGINNINGS = (
-    "also|same|still|also happens|it is|it's|not|no|never|don't|I tried|already|I already tried|tried"
-    "|step|step 0|step 99 done|step 1 done|why|why not|what about|fix of|show me|number|no.|the"
-    "|we run|we use|we have|only|version|NCCL 2.|torch ="
-).split("|")
-_ALONE = (
-    "0 -1 1 2 6 99 007 1.5 1e9 ² ① １ 一 五 NaN None true null \\ / // ? ?? ! . .. ... , ;;"
-    " - -- # %s {0} ${x} `id` ' \" ( ) (( [ ] [[ [] [x] [1] { } < > <b> &amp; | || * ** _ ~ ^ @ :"
-    " :// = == not no nope yes y n only also with on in under the a of it but why what fix next"
-    " undo help first second nodes node host both 2nodes GPUs NCCL nccl- torch 2.1.1.1.1"
-    " 上 也 也会 上也会 同样是 没 没有 不 不是 无 我 我们 试过 改过 已经 第步 第1步 第一个 但 但是 不过"
-    " 为什么 为什么不是 机 机器 单机 两台 。 ， ； ！ ？ “” 「」 😀 👩‍💻 é é ß İ ﷺ 𝕏 नमस्ते שלום"
-).split()
+_PREPOSITIONS = "with on under using in without of for to from at by"
+_BEGINNINGS = """\
+also|same|still|also happens|it is|it's|not|no|never|don't|I tried|already|I already tried|tried|\
+step|step 0|step 99 done|step 1 done|why|why not|what about|fix of|show me|number|no.|the|\
+we run|we use|we have|only|version|NCCL 2.|torch ="""
+_ALONE = """
+0 -1 1 2 6 99 007 1.5 1e9 ² ① １ 一 五 NaN None true null / // ? ?? ! . .. ... , ;; - -- # %s {0}
+${x} `id` ' " ( ) (( [ ] [[ [] [x] [1] { } < > <b> &amp; | || * ** _ ~ ^ @ : :// = == not no nope
+yes y n only also with on in under the a of it but why what fix next undo help first second nodes
+node host both 2nodes GPUs NCCL nccl- torch 2.1.1.1.1 上 也 也会 上也会 同样是 没 没有 不 不是 无 我
+我们 试过 改过 已经 第步 第1步 第一个 但 但是 不过 为什么 为什么不是 机 机器 单机 两台 。 “” 「」
+😀 é ß İ ﷺ 𝕏 नमस्ते שלום
+"""
 _WHOLE = (
     "",
     " ",
@@ -72,10 +71,10 @@ _WHOLE = (
 )
 ODD = (
     *_WHOLE,
-    *_ALONE,
-    *_PREPOSITIONS,
-    *(f"{first}{end}" for first in _BEGINNINGS for end in ("", " with", " but", " 1")),
-    *(f"{first} {word}" for first in ("also", "same", "still") for word in _PREPOSITIONS),
+    *_ALONE.split(),
+    *_PREPOSITIONS.split(),
+    *(f"{first}{end}" for first in _BEGINNINGS.split("|") for end in ("", " with", " but", " 1")),
+    *(f"{first} {word}" for first in ("also", "same", "still") for word in _PREPOSITIONS.split()),
 )
 
 
