@@ -15,7 +15,7 @@ from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, first_question
-from kb.log.clean import strip_controls
+from kb.log.clean import replace_surrogates, strip_controls
 from kb.questions import next_question
 
 MAX_TALK_CHARACTERS = 1_000
@@ -65,7 +65,7 @@ def leave_out(conversation: Conversation, text: str, why: str) -> Conversation:
 
 def _cleaned(text: str) -> str:
     """Without what a terminal interprets, and what UTF-8 cannot hold."""
-    return strip_controls(text.encode("utf-8", "replace").decode("utf-8"))
+    return strip_controls(replace_surrogates(text))
 
 
 def _told(conversation: Conversation, statement: Statement | None) -> Conversation:

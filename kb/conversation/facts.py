@@ -42,9 +42,7 @@ _NODES = re.compile(
     r"|((?<!\d)\d+|单|一|两|双|二|三|四|多|几)\s{0,2}(?:个|台)?\s{0,2}(?:节点|机器|机|主机|服务器)",
     re.IGNORECASE,
 )
-_VERSION = re.compile(
-    r"\b([A-Za-z][A-Za-z_-]{1,40})[ =:]{0,4}(?:version )?v?(\d{1,9}\.\d{1,9}(?:\.\d{1,9})*)"
-)
+_VERSION = re.compile(r"\b([A-Za-z][A-Za-z_-]{1,40})[ =:]*(?:version )?v?(\d+\.\d+(?:\.\d+)*)")
 _ALSO = re.compile(
     # The first "also" and the last preposition, each looked for once.
     r"(?>.*?\b(?:also|same|still)\b).*\b(?:with|on|under|using|in|without)\b(?P<what>.+)"

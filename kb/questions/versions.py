@@ -9,7 +9,7 @@ from kb.evidence.systems import systems_in
 from kb.incident import Incident
 from kb.numbers import MAX_INT, read_int
 
-_NUMBER = r"v?(\d{1,9}(?:\.\d{1,9})+)"
+_NUMBER = r"v?(\d+(?:\.\d+)+)"
 _FIXED_IN = re.compile(rf"^([A-Za-z][\w -]*?) {_NUMBER}")
 _FROM = re.compile(rf"^{_NUMBER}(?: and (?:later|newer)| to )")
 _UP_TO = re.compile(rf"^(?:up to |\d+(?:\.\d+)* to ){_NUMBER}")
