@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from index.documents import Changes, Document, Pattern
 from index.encoder import Encoder
 from index.errors import PatternError, StoreDamaged, StoreError, StoreMissing
 from index.packing import unpack
+from index.private import close_directory, file_mode, make_directory, make_file
 from index.progress import Report, silent_report
 from index.signatures import Scanner
 from index.snapshot import Snapshot, distinct_patterns, patterns_checksum
@@ -48,11 +49,15 @@ _MAX_OPEN_ATTEMPTS = 20
 
 
 class Store:
-    """The index of one corpus in one directory; `directory=None` keeps it in memory."""
+    """The index of one corpus in one directory; `directory=None` keeps it in memory. Only the user
+    can read it, unless it is `shared`."""
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None, *, shared: bool = False) -> None:
         self.directory = directory
-        self._lock = FileLock((directory or Path()) / LOCK, timeout=_LOCK_TIMEOUT_SECONDS)
+        self._shared = shared
+        self._lock = FileLock(
+            (directory or Path()) / LOCK, _LOCK_TIMEOUT_SECONDS, file_mode(shared=shared)
+        )
         self._memory: sqlite3.Connection | None = None
         self._memory_dense: DenseIndex | None = None
 
@@ -127,6 +132,7 @@ class Store:
             leftover.unlink()
         partial = directory / f"{DATABASE}.partial"
         try:
+            make_file(partial, shared=self._shared)
             partial.write_bytes(database)
             with closing(_connect(str(partial))) as connection:
                 if not is_current_schema(connection):
@@ -213,7 +219,7 @@ class Store:
             yield
             return
         with store_errors(f"in {self.directory}"):
-            _make_writable(self.directory)
+            _make_writable(self.directory, shared=self._shared)
             self._lock.acquire()
         try:
             yield
@@ -227,11 +233,9 @@ class Store:
             with _transaction(self._memory):
                 yield self._memory
             return
-        with (
-            self.locked(),
-            store_errors(f"in {self.directory}"),
-            closing(_connect(str(self.directory / DATABASE))) as connection,
-        ):
+        with self.locked(), store_errors(f"in {self.directory}"), ExitStack() as stack:
+            make_file(self.directory / DATABASE, shared=self._shared)
+            connection = stack.enter_context(closing(_connect(str(self.directory / DATABASE))))
             connection.execute("PRAGMA journal_mode = WAL")
             with _transaction(connection):
                 yield connection
@@ -249,7 +253,8 @@ class Store:
         if self.directory is None:
             self._memory_dense = dense
         else:
-            checksum = _write_durably(dense, self.directory / _vectors_name(generation))
+            path = self.directory / _vectors_name(generation)
+            checksum = _write_durably(dense, path, shared=self._shared)
             set_meta(connection, "vectors", checksum)
         declared = distinct_patterns(connection)
         set_meta(connection, "patterns", patterns_checksum(declared))
@@ -301,13 +306,15 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
 
 
-def _make_writable(directory: Path) -> None:
+def _make_writable(directory: Path, *, shared: bool) -> None:
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory, shared=shared)
     except OSError as error:
         raise StoreError(f"cannot create {directory}: {error.strerror}") from error
     if not os.access(directory, os.W_OK):
         raise StoreError(f"cannot write to {directory}")
+    if not shared:
+        close_directory(directory)
 
 
 def _vectors_name(generation: int) -> str:
@@ -341,10 +348,11 @@ def _connect_reader(directory: Path) -> sqlite3.Connection:
     )
 
 
-def _write_durably(dense: DenseIndex, path: Path) -> int:
+def _write_durably(dense: DenseIndex, path: Path, *, shared: bool) -> int:
     """Write under another name, flush to disk, then rename. Return the checksum."""
     temporary = path.with_suffix(".partial")
     try:
+        make_file(temporary, shared=shared)
         checksum = dense.save(temporary)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())

@@ -1,53 +1,137 @@
-"""The `kb` command."""
+"""The `kb` command.
+
+Ctrl-C is quiet from the first lines of `main` on, so this module imports next to nothing.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
+import signal
 import sys
 
-import click
+TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all of the above
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import NoReturn
 
-from kb.cli import cli
-from kb.cli.exit_codes import ExitCode
-from kb.cli.process import prepare
+    from click import ClickException
+
+    SignalHandler = Callable[[int, FrameType | None], object]
+
+_BY_SIGNAL = 128
+"""Added to the number of the signal in the exit code, as in shells."""
 
 
 def main() -> None:
-    """Run `kb`. Errors that a user can cause end in one sentence and exit code 2."""
-    prepare()
+    """Run `kb`. Errors that a user can cause end in one sentence and exit code 2; signals end it
+    quietly."""
+    # While modules load there is nothing to undo, and at the end there is nothing any more.
+    _on_signals(_leave_at_once, _leave_at_once)
+    sys.unraisablehook = _leave_or_print
     try:
-        code = cli.main(prog_name="kb", standalone_mode=False)
+        code = _run()
+        _on_signals(_leave_at_once, _leave_at_once)
+    except KeyboardInterrupt:
+        code = _BY_SIGNAL + signal.SIGINT
+    _on_signals(_leave_at_once, _leave_at_once)
+    if code > _BY_SIGNAL:
+        _leave(code)
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run the command, and return the exit code."""
+    import click
+
+    from kb.cli import cli
+    from kb.cli.exit_codes import ExitCode
+    from kb.cli.process import prepare
+
+    prepare()
+    _on_signals(signal.default_int_handler, _unwind)
+    try:
+        return cli.main(prog_name="kb", standalone_mode=False) or 0
     except click.exceptions.Exit as stop:
-        code = stop.exit_code
+        return stop.exit_code
     except click.ClickException as error:
-        code = _tell(error)
+        return _tell(error)
     except click.Abort:
-        code = ExitCode.INTERRUPTED
-    except SystemExit:  # how click ends when the reader of a pipe goes away (`kb list | head`)
-        code = ExitCode.PIPE_CLOSED
+        return ExitCode.INTERRUPTED
+    except SystemExit as stop:
+        # Click ends with 1 when the reader of a pipe goes away (`kb list | head`).
+        return ExitCode.PIPE_CLOSED if stop.code == 1 else int(stop.code or 0)
     except OSError as error:  # the terminal is gone, the disk under a redirection is full, ...
-        code = _tell(click.ClickException(str(error)))
+        return _tell(click.ClickException(str(error)))
     except (MemoryError, ImportError) as error:  # a library that finds no memory cannot be loaded
         sentence = (
             f"not enough memory, or a damaged installation ({error or 'out of memory'});"
             " allow kb 1 GB (ulimit -v), or reinstall incident-kb"
         )
         click.ClickException(sentence).show()  # without another import
-        code = ExitCode.WRONG_USE
+        return ExitCode.WRONG_USE
     except (LookupError, ValueError):
         if "_KB_COMPLETE" not in os.environ:
             raise
-        code = _tell(
+        return _tell(
             click.ClickException("COMP_WORDS and COMP_CWORD are odd; run: kb completion --help")
         )
-    sys.exit(code or 0)
 
 
-def _tell(error: click.ClickException) -> ExitCode:
+def _tell(error: ClickException) -> int:
+    from kb.cli.exit_codes import ExitCode
     from kb.cli.terminal import tell
 
     tell(error)
     return ExitCode.WRONG_USE
+
+
+def _on_signals(interrupt: SignalHandler, end: SignalHandler) -> None:
+    """Set what Ctrl-C does, and what TERM and HUP do. A signal that the caller has switched off, as
+    `nohup` does, stays so."""
+    for number, handler in (
+        (signal.SIGINT, interrupt),
+        (signal.SIGTERM, end),
+        (signal.SIGHUP, end),
+    ):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def _unwind(number: int, _frame: FrameType | None) -> NoReturn:
+    """Let every `with` on the way undo what it did, as Ctrl-C does."""
+    raise SystemExit(_BY_SIGNAL + number)
+
+
+def _leave_at_once(
+    number: int, _frame: FrameType | None, leave: Callable[[int], NoReturn] = os._exit
+) -> None:
+    """End where an exception would be a traceback. A default value is there to the very end, when
+    the names of modules are gone."""
+    leave(128 + number)
+
+
+def _leave_or_print(unraisable: sys.UnraisableHookArgs) -> None:
+    """End by a signal that came in a destructor: Python cannot raise anything there, so it would
+    print a traceback and go on."""
+    reason = unraisable.exc_value
+    if isinstance(reason, KeyboardInterrupt):
+        os._exit(_BY_SIGNAL + signal.SIGINT)
+    if isinstance(reason, SystemExit):
+        os._exit(int(reason.code or 0))
+    sys.__unraisablehook__(unraisable)
+
+
+def _leave(code: int) -> NoReturn:
+    """End without waiting for threads: one of them may read a pipe that nobody writes to."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue  # nobody is there to read it
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -1,40 +1,38 @@
-"""Writes files atomically, and never overwrites an existing file. Reads back what kb wrote."""
+"""Writes files whole or not at all, and never overwrites one that others made. Reads back what kb
+wrote."""
 
 from __future__ import annotations
 
 import itertools
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TypeVar
 
 import msgspec
 
+from index.private import file_mode, make_directory
 from kb.errors import DamagedError, OutputError
 
 Stored = TypeVar("Stored")
 
-_PRIVATE = 0o600
 
-
-def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Replace a file atomically: readers see either the old or the new one. With `private`, only
-    the owner can read it; otherwise it keeps the permissions of the old file.
+def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
+    """Replace a file atomically: readers see either the old or the new one. It keeps the
+    permissions of the old file; a new one is for the user alone, unless it is `shared`.
 
     Raises:
         OutputError: it cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.touch(mode=_PRIVATE if private else 0o666)
-        part.write_bytes(data)
-        if path.exists() and not private:
-            part.chmod(path.stat().st_mode)
-        part.replace(path)
+        old = path.stat().st_mode if path.exists() else None
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise cannot_write(path, error) from error
+    with _written_beside(path, data, shared=shared and old is None) as part:
+        if old is not None:
+            part.chmod(old)
+        part.replace(path)
 
 
 def decode_json(data: bytes, kind: type[Stored]) -> Stored:
@@ -49,40 +47,93 @@ def decode_json(data: bytes, kind: type[Stored]) -> Stored:
         raise DamagedError(str(error)) from error
 
 
-def write_new(path: Path, text: str) -> Path:
-    """Write a file that did not exist, under this name or the next free one (`name-2.md`), and
-    return where it lies. Directories above it are made.
+def create(path: Path, data: bytes) -> None:
+    """Write a file that did not exist, for the user alone. Directories above it are made.
+
+    Raises:
+        FileExistsError: something has this name, and be it a link to nowhere.
+        OutputError: it cannot be written.
+    """
+    try:
+        make_directory(path.parent)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    with _written_beside(path, data) as part:
+        _give_name(part, path)
+
+
+def write_new(path: Path, data: bytes) -> Path:
+    """Write a file that did not exist, under this name or the next free one (`name-2.md`), for the
+    user alone, and return where it lies. Directories above it are made.
 
     Raises:
         OutputError: it cannot be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _open_new(path) as file:
-            file.write(text)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    return Path(file.name)
-
-
-def free_name(path: Path) -> Path:
-    """This name, or the next one that no file has."""
-    return next(free for free in _names(path) if not free.exists())
-
-
-def _open_new(path: Path) -> TextIO:
-    for free in _names(path):
+    for free in free_names(path):
         with suppress(FileExistsError):
-            return free.open("x", encoding="utf-8")
+            create(free, data)
+            return free
     raise AssertionError  # names do not end
 
 
-def _names(path: Path) -> Iterator[Path]:
-    yield path
-    for number in itertools.count(2):
-        yield path.with_stem(f"{path.stem}-{number}")
+def free_names(path: Path) -> Iterator[Path]:
+    """This name and those that follow it, without the ones that something has."""
+    following = (path.with_stem(f"{path.stem}-{number}") for number in itertools.count(2))
+    return (name for name in itertools.chain([path], following) if not os.path.lexists(name))
+
+
+def check_new(path: Path) -> None:
+    """Find out before the work what would otherwise be told after it: whether a file can be made
+    under this name.
+
+    Raises:
+        OutputError: something has this name, or nothing can be written there.
+    """
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        above = next(directory for directory in path.parents if directory.is_dir())
+        with _written_beside(above / path.name, b""):
+            return
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    raise OutputError(f"{path} exists; choose another name")
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:
     """The error of a file that the system refuses."""
     return OutputError(f"cannot write {path}: {error.strerror or error}")
+
+
+@contextmanager
+def _written_beside(path: Path, data: bytes, *, shared: bool = False) -> Iterator[Path]:
+    """The data in a file of its own in the same directory, for the duration of the context. Nobody
+    can guess its name, and so lay a link there, and it is short, however long the other one is."""
+    part = path.with_name(f".kb-{os.urandom(8).hex()}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        opened = os.open(part, flags, file_mode(shared=shared))
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        with os.fdopen(opened, "wb") as file:
+            file.write(data)
+        yield part
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def _give_name(part: Path, path: Path) -> None:
+    """Let a file that is whole lie under a name as well that nothing has."""
+    try:
+        path.hardlink_to(part)
+    except FileExistsError:
+        raise
+    except OSError:  # some file systems have no hard links
+        path.touch(exist_ok=False)
+        part.replace(path)

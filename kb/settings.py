@@ -35,6 +35,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Keep the last searches of the TUI on this machine, with secrets masked, so that you can open
     them again. With `false`, searches are neither kept nor shown."""
 
+    shared_cache: bool = False
+    """The index is made for other users to read as well, as far as the umask allows: for one cache
+    of a team, see `KB_CACHE`. It holds the whole text of all records, even of private ones."""
+
 
 def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
     """Read the configuration file, the environment and the command line, in this order.

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from textual.app import App
 
+from index.private import FILE, make_directory
 from kb.paths import cache_directory
 
 MAX_BASE64_BYTES = 74_994
@@ -126,9 +127,9 @@ def _fill_textual(app: App[Any], text: str, sequence: str) -> None:
 def _kept(data: bytes) -> str:
     path = cache_directory() / "last-copy.txt"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         path.unlink(missing_ok=True)
-        with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        with open(path, "wb", opener=lambda name, flags: os.open(name, flags, FILE)) as file:
             file.write(data)
     except OSError as error:
         return f"cannot save it to {_short(path)}: {error.strerror or error}"

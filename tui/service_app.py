@@ -13,7 +13,7 @@ from kb.service.service import Service
 
 if TYPE_CHECKING:
     from kb.diagnosis import Diagnosis
-    from kb.service.history import History
+    from kb.history import History
     from kb.service.input import UserInput
     from kb.settings import Settings
 
@@ -89,14 +89,14 @@ class ServiceApp(App[int]):
     @work(thread=True, group="history")
     def remember(self, user_input: UserInput, diagnosis: Diagnosis) -> None:
         """Keep a search in the history. In a thread: its directory may be a slow one."""
-        from kb.service.history import Search
+        from kb.history import Search
 
         self.history.add(Search.of(diagnosis, user_input.kept_text(), user_input.kept_paths()))
 
     @cached_property
     def history(self) -> History:
         """The last searches."""
-        from kb.service.history import History
+        from kb.history import History
 
         return History(self.settings, self._notice)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 import msgspec
 
+from index.private import FILE
 from index.progress import Notify, silent_notify
 from kb.classify.result import Result, ResultRow
 from kb.containment import surviving
 from kb.errors import DamagedError, OutputError
-from kb.files import cannot_write, decode_json, write_whole
+from kb.files import cannot_write, decode_json, write_new, write_whole
 from kb.log.clean import escape_controls
 
 _BEGIN = b'{"path":'
@@ -20,40 +24,94 @@ _BEGIN = b'{"path":'
 
 
 class Journal:
-    """A file of rows, open for appending. `results` are the rows that it already contains.
+    """A file of rows, open for appending, that no other run has. `results` are the rows that it
+    already contains: with `resume` the file may exist, otherwise it must not.
 
-    A last line without a newline is incomplete, because the run was stopped; it is dropped.
+    A last line without a newline is incomplete, because the run was stopped; it is dropped. A file
+    that gets no row is removed.
 
     Raises:
-        OutputError: it cannot be written, or holds something else.
+        OutputError: it cannot be written, another run has it, or it holds something else.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
+        self.path = path
         try:
-            whole, end, torn = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
-            if not torn.startswith(_BEGIN[: len(torn)]):
-                raise OutputError(f"cannot resume {path}: its last line is not a result")
-            self.results = [Result.from_row(row) for row in _rows(whole, path)]
-            self._file = path.open("ab")
+            self._file = _opened(path, resume)
+        except FileExistsError as error:
+            raise OutputError(f"{path} exists; choose another name") from error
         except OSError as error:
             raise cannot_write(path, error) from error
-        self._file.truncate(len(whole + end))
+        try:
+            self._lock()
+            self.results = self._rows_so_far()
+        except BaseException:
+            self._file.close()
+            raise
+        self._is_empty = not self.results
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        if self._is_empty and self._is_in_place():
+            self.path.unlink()
+        with suppress(OSError):  # of a row that did not fit on the disk; `add` has said so
+            self._file.close()
 
     def add(self, result: Result, notify: Notify = silent_notify) -> None:
-        """Write a row and flush it to the operating system."""
-        self._file.write(encode([result], notify))
-        self._file.flush()
+        """Write a row and flush it to the operating system.
 
-    def finish(self, results: Iterable[Result], notify: Notify = silent_notify) -> None:
-        """Put all rows in their order, with their clusters."""
-        write_whole(self._path, encode(results, notify))
+        Raises:
+            OutputError: it cannot be written.
+        """
+        try:
+            self._file.write(encode([result], notify))
+            self._file.flush()
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        self._is_empty = False
+
+    def finish(self, results: Iterable[Result], notify: Notify = silent_notify) -> Path:
+        """Put all rows in their order, with their clusters. Return where they are: under the next
+        free name if the file is gone and another lies in its place.
+
+        Raises:
+            OutputError: they cannot be written; the rows as they came are still there.
+        """
+        rows = encode(results, notify)
+        if not self._is_in_place():
+            return write_new(self.path, rows)
+        write_whole(self.path, rows)
+        return self.path
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            is_free = False
+        except OSError:  # a file system without locks
+            is_free = True
+        else:
+            is_free = self._is_in_place()  # or another run has just finished and replaced it
+        if not is_free:
+            raise OutputError(f"another run writes to {self.path}; choose another name")
+
+    def _is_in_place(self) -> bool:
+        """Whether the name is still that of the open file."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), self.path.lstat())
+        except OSError:
+            return False
+
+    def _rows_so_far(self) -> list[Result]:
+        self._file.seek(0)
+        whole, end, torn = self._file.read().rpartition(b"\n")
+        if not torn.startswith(_BEGIN[: len(torn)]):
+            raise OutputError(f"cannot resume {self.path}: its last line is not a result")
+        results = [Result.from_row(row) for row in _rows(whole, self.path)]
+        self._file.truncate(len(whole + end))
+        return results
 
 
 def encode(results: Iterable[Result], notify: Notify = silent_notify) -> bytes:
@@ -76,6 +134,12 @@ def read_rows(path: Path) -> list[ResultRow]:
         return list(_rows(path.read_bytes().removesuffix(b"\n"), path))
     except OSError as error:
         raise OutputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _opened(path: Path, resume: bool) -> IO[bytes]:
+    """The file at the very path: no link is followed."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | (0 if resume else os.O_EXCL)
+    return os.fdopen(os.open(path, flags, FILE), "a+b")
 
 
 def _rows(lines: bytes, path: Path) -> Iterator[ResultRow]:

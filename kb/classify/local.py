@@ -6,11 +6,14 @@ Workers are started afresh (`spawn`): Hyperscan, FAISS and ONNX Runtime do not s
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 
 from kb.classify.result import Outcome, Unreadable
 from kb.classify.worker import Worker
@@ -18,6 +21,11 @@ from kb.settings import Settings
 
 _MAX_QUEUED_PER_WORKER = 4
 """Units per worker that are queued at a time, so that no worker waits; the others stay names."""
+
+_OF_THE_TERMINAL = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that a terminal sends to all processes of a command at once."""
+_THAT_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command, and that it handles."""
 
 _worker: Worker
 """Of this process, when it is one of the pool."""
@@ -56,12 +64,14 @@ def _alone(unit: str, settings: Settings) -> Iterator[Outcome]:
 def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
     """Classify what is in the queue and take it out."""
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, context, _start, (settings,))
+    with _starting_processes():
+        pool = ProcessPoolExecutor(jobs, context, _start, (settings,))
     running: dict[Future[Outcome], str] = {}
     try:
         while queue or running:
             while queue and len(running) < jobs * _MAX_QUEUED_PER_WORKER:
-                future = pool.submit(_classify, queue[0])
+                with _starting_processes():
+                    future = pool.submit(_classify, queue[0])
                 running[future] = queue.popleft()
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield future.result()
@@ -76,11 +86,53 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
         raise
 
 
+@contextmanager
+def _starting_processes() -> Iterator[None]:
+    """Hold back what the terminal sends: a process inherits that, from its first moment to its
+    last. So this one alone hears Ctrl-C, and decides; the others end with it."""
+    with _signals_put_off():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_TERMINAL)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _signals_put_off() -> Iterator[None]:
+    """Leave no process half started: what a signal does is done afterwards. To hold it back is not
+    enough, because another thread may take it, and Python then handles it in the main one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread handles signals
+        return
+    put_off: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _frame: put_off.append(number))
+        for number in _THAT_END
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for late in put_off:
+        signal.raise_signal(late)
+
+
 def _start(settings: Settings) -> None:
     global _worker
-    # Ctrl-C reaches every process of the terminal; the parent decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="end with parent", daemon=True).start()
     _worker = Worker(settings)
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent to end, however it does: a worker that waits for work would not notice,
+    because it holds both ends of the pipe that the work comes through."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _classify(unit: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""One run over all units: records, reports and summarises the outcomes of a classifier."""
+"""One run over all units: records and reports the outcomes of a classifier."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import msgspec
 
 from index.progress import Notify, Report
 from kb.classify.journal import Journal
-from kb.classify.result import Outcome, Unreadable
-from kb.classify.summary import Summary, summarize
+from kb.classify.result import Outcome, Result, Unreadable
 from kb.log.clean import decode_path
 
 UnitClassifier = Callable[[Sequence[str]], Iterable[Outcome]]
@@ -19,9 +18,11 @@ UnitClassifier = Callable[[Sequence[str]], Iterable[Outcome]]
 class Run(msgspec.Struct, frozen=True):
     """The result of a run."""
 
-    summary: Summary
-    stopped: bool
-    """Interrupted: units are missing."""
+    results: tuple[Result, ...]
+    unreadable: tuple[Unreadable, ...]
+    stopped: BaseException | None
+    """What ended it early, such as Ctrl-C: units are missing. To be raised when what is done is
+    written."""
 
 
 def run(
@@ -31,12 +32,13 @@ def run(
     report: Report,
     notify: Notify,
 ) -> Run:
-    """Classify all units but those that the journal holds. Ctrl-C keeps what is done."""
+    """Classify all units but those that the journal holds. Whatever ends it, what is done is
+    kept."""
     results = list(journal.results) if journal else []
     done = {result.path for result in results}
     left = [unit for unit in units if decode_path(unit) not in done]
     unreadable: list[Unreadable] = []
-    stopped = False
+    stopped: BaseException | None = None
     try:
         for outcome in _reported(classify(left), len(units) - len(left), len(units), report):
             if isinstance(outcome, Unreadable):
@@ -48,9 +50,9 @@ def run(
                 journal.add(outcome, notify)
             for notice in outcome.notices:
                 notify(notice)
-    except KeyboardInterrupt:
-        stopped = True
-    return Run(summarize(results, unreadable, notify), stopped)
+    except BaseException as reason:  # noqa: BLE001  the caller raises it
+        stopped = reason
+    return Run(tuple(results), tuple(unreadable), stopped)
 
 
 def _reported(

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import click
 
-from kb.classify import Journal, Outcome, Run, Unit, classify_here, find_units, run
+from kb.classify import Journal, Outcome, Run, Unit, classify_here, find_units, run, summarize
 from kb.cli import incidents_option
 from kb.cli.exit_codes import ExitCode, of_check
-from kb.cli.results import Format, check_output, open_journal, write
+from kb.cli.results import Format, check_output, kept, open_journal, write
 from kb.cli.terminal import progress, say
 from kb.corpus.sync import prepare
-from kb.errors import LogError
+from kb.errors import LogError, OutputError
 from kb.settings import Settings, load_settings
 
 
@@ -93,13 +93,13 @@ def command(
     check_output(output, form, resume)
     classify = _engine(engine)
     settings = load_settings(incidents)
-    units = [found for found in find_units(_arguments(paths), unit) if not _is(found, output)]
-    if not units:
-        raise LogError(" ".join(paths), "no files found; check the path or the pattern")
-    with progress("Building the index") as report:
-        prepare(settings, report, say)
     with ExitStack() as stack:
-        journal = open_journal(stack, output, form)
+        journal = open_journal(stack, output, form, resume)
+        units = [found for found in find_units(_arguments(paths), unit) if not _is(found, output)]
+        if not units:
+            raise LogError(" ".join(paths), "no files found; check the path or the pattern")
+        with progress("Building the index") as report:
+            prepare(settings, report, say)
         report = stack.enter_context(progress("Classifying"))
         finished = run(
             units,
@@ -108,9 +108,15 @@ def command(
             report,
             say,
         )
-        write(finished.summary, form, output, journal, settings)
+        place = output
+        if finished.results or not finished.stopped:
+            with kept(finished.results, output, journal):
+                summary = summarize(finished.results, finished.unreadable, say)
+                place = write(summary, form, output, journal, settings)
     _tell(finished, output, journal)
-    raise click.exceptions.Exit(_exit_code(finished))
+    if place != output:
+        raise OutputError(f"{output} appeared during the run; the results are in {place}")
+    raise finished.stopped or click.exceptions.Exit(_exit_code(finished))
 
 
 def _arguments(paths: tuple[str, ...]) -> Iterator[str]:
@@ -140,13 +146,13 @@ def _cores() -> int:
 
 def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:
     """Report skipped inputs and, after a stop, how to continue."""
-    unreadable = finished.summary.unreadable
+    unreadable = finished.unreadable
     if unreadable:
-        names = ", ".join(unit.path for unit in unreadable)
+        names = ", ".join(sorted(unit.path for unit in unreadable))
         inputs = "input" if len(unreadable) == 1 else "inputs"
         say(f"skipped {len(unreadable)} unreadable {inputs}: {names}")
     if finished.stopped:
-        done = len(finished.summary.results)
+        done = len(finished.results)
         way = (
             f"continue with: --resume -o {output}"
             if journal
@@ -156,8 +162,6 @@ def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:
 
 
 def _exit_code(finished: Run) -> ExitCode:
-    if finished.stopped:
-        return ExitCode.INTERRUPTED
-    if not finished.summary.results:
+    if not finished.results:
         return ExitCode.WRONG_USE
-    return of_check(good=any(verdict.is_found for verdict in finished.summary.verdicts))
+    return of_check(good=any(result.verdict.is_found for result in finished.results))

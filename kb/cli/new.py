@@ -13,6 +13,7 @@ from kb.cli.case import diagnosed, open_service, read_case
 from kb.cli.terminal import put, say
 from kb.cli.unknown import unknown
 from kb.errors import KbError, LogError
+from kb.files import check_new
 from kb.paths import expand_user
 from kb.service.service import DEFAULT_MATCHES
 from kb.settings import Settings, load_settings
@@ -65,6 +66,8 @@ def command(
     """
     if bool(cluster) != bool(results):
         raise click.UsageError("use both options together: --from-cluster ID --results FILE")
+    if output:
+        check_new(output)
     settings = load_settings(incidents)
     if cluster and results:
         record = _from_log(_log_of_cluster(cluster, results), settings)
@@ -141,10 +144,9 @@ def _ask() -> Answers:
 def _write(record: Incident, output: Path | None, settings: Settings, *, edit: bool) -> None:
     from kb.contribute.draft import save
     from kb.contribute.todo_marks import find_blanks
-    from kb.files import free_name
 
     directory = expand_user(next(iter(settings.incidents), "."))
-    path = save(record, output or free_name(directory / f"{record.id}.md"))
+    path = save(record, output or directory / f"{record.id}.md")
     put(str(path))
     if edit:
         click.edit(filename=str(path))

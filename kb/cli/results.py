@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
 import click
 
-from kb.classify import Journal, Summary, encode
+from kb.classify import Journal, Result, Summary, encode
 from kb.cli.terminal import put, put_json, say, show
+from kb.containment import reason
 from kb.corpus.directories import IncidentDirectories
-from kb.errors import IncidentError, OutputError
-from kb.files import write_whole
+from kb.errors import IncidentError, KbError, OutputError
+from kb.files import check_new, write_new
 from kb.incident import Incident
 from kb.settings import Settings
+
+_KEPT_NAME = "kb-results.jsonl"
+"""Of results that could not be written as they should be."""
 
 
 class Format(StrEnum):
@@ -27,24 +33,51 @@ class Format(StrEnum):
 
 
 def check_output(output: Path | None, form: Format, resume: bool) -> None:
-    """Nothing is overwritten.
+    """Tell before the work whether the results can be written.
 
     Raises:
-        OutputError: the file exists, or is not a regular file.
+        OutputError: something has this name, or the directory cannot be written.
     """
     if resume and (output is None or form is not Format.JSONL):
         raise click.UsageError("--resume needs a JSONL file: --format jsonl -o FILE --resume")
-    if output and output.exists() and not output.is_file():
+    if output is None:
+        return
+    if output.is_symlink() or (output.exists() and not output.is_file()):
         raise OutputError(f"{output} is not a file; choose another name")
-    if output and output.exists() and not resume:
+    if not output.parent.is_dir():
+        raise OutputError(f"cannot write {output}: {output.parent} is not a directory; create it")
+    if not output.exists():
+        check_new(output)
+    elif not resume:
         raise OutputError(f"{output} exists; continue it with --resume, or choose another name")
 
 
-def open_journal(stack: ExitStack, output: Path | None, form: Format) -> Journal | None:
+def open_journal(
+    stack: ExitStack, output: Path | None, form: Format, resume: bool
+) -> Journal | None:
     """The file that rows are added to as they come, where there is one."""
     if output is None or form is not Format.JSONL:
         return None
-    return stack.enter_context(Journal(output))
+    return stack.enter_context(Journal(output, resume=resume))
+
+
+@contextmanager
+def kept(results: Sequence[Result], output: Path | None, journal: Journal | None) -> Iterator[None]:
+    """If the results cannot be counted, shown or written, keep them as rows, and say where.
+
+    Raises:
+        OutputError: that is so.
+    """
+    try:
+        yield
+    except BrokenPipeError:  # nobody reads them
+        raise
+    except Exception as error:
+        why = error if isinstance(error, KbError) else f"cannot write the results: {reason(error)}"
+        place = journal.path if journal else _saved(results, output)
+        if place is None:
+            raise OutputError(str(why)) from error
+        raise OutputError(f"{why}; they are kept in {place}") from error
 
 
 def write(
@@ -53,19 +86,32 @@ def write(
     output: Path | None,
     journal: Journal | None,
     settings: Settings,
-) -> None:
-    """Write all results."""
+) -> Path | None:
+    """Write all results, and return where they lie: `output`, or the next free name if another
+    file has appeared under it; None on stdout."""
     if journal:
-        journal.finish(summary.results, say)
-    elif output:
-        write_whole(output, _rendered(summary, form, settings))
-    elif form is Format.TABLE:
+        return journal.finish(summary.results, say)
+    if output:
+        return write_new(output, _rendered(summary, form, settings))
+    if form is Format.TABLE:
         from kb.views.classify import render
 
         show(render(summary, say))
     else:
         write_text = put_json if form is Format.JSONL else put
         write_text(_rendered(summary, form, settings).decode(), end="")
+    return None
+
+
+def _saved(results: Sequence[Result], output: Path | None) -> Path | None:
+    """Where the rows are now: beside the output, in the temporary directory, or nowhere."""
+    rows = encode(results, say)
+    with suppress(OutputError):
+        if output:
+            return write_new(output.with_name(_KEPT_NAME), rows)
+    with suppress(OutputError, OSError):  # the latter: there is no such directory
+        return write_new(Path(tempfile.gettempdir(), _KEPT_NAME), rows)
+    return None
 
 
 def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,12 +16,11 @@ from kb.contribute.signatures import literal_parts, propose, shortened
 from kb.contribute.todo_marks import MARK, NO_SYSTEM
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis
-from kb.errors import OutputError
 from kb.evidence import EvidenceLine, Facts
 from kb.evidence.markers import Grade
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.evidence.systems import system_patterns
-from kb.files import write_new
+from kb.files import create, free_names
 from kb.incident import (
     Body,
     Certainty,
@@ -101,15 +101,18 @@ def blank_record(answers: Answers, knowledge: KnowledgeBase) -> Incident:
 
 
 def save(record: Incident, path: Path) -> Path:
-    """Write a draft whose id is the file name, and return its path.
+    """Write a draft under this name or the next free one, and return its path. Its id is the name
+    of the file.
 
     Raises:
-        OutputError: the file exists, or cannot be written.
+        OutputError: it cannot be written.
     """
-    if path.exists():
-        raise OutputError(f"{path} exists; choose another name with -o FILE")
-    header = msgspec.structs.replace(record.header, id=path.stem)
-    return write_new(path, render(msgspec.structs.replace(record, header=header)))
+    for free in free_names(path):
+        header = msgspec.structs.replace(record.header, id=free.stem)
+        with suppress(FileExistsError):
+            create(free, render(msgspec.structs.replace(record, header=header)).encode())
+            return free
+    raise AssertionError  # names do not end
 
 
 def _record(identifier: str, answers: Answers, found: _Found) -> Incident:

@@ -146,13 +146,14 @@ def curated_sync(
         CorpusError: a directory of incidents cannot be used.
     """
     source, model = IncidentDirectories(settings.incidents), model_name(settings.model)
-    store = Store(index_directory(source.directories, model))
+    store = Store(index_directory(source.directories, model), shared=settings.shared_cache)
     return IndexSync(source, store, encoder, model, report, notify, packed_index())
 
 
 def tier_store(tier: TierName, settings: Settings) -> Store:
     """Where the index of a tier beside the curated one lies, built or not."""
-    return Store(tier_directory(tier, model_name(settings.model)))
+    directory = tier_directory(tier, model_name(settings.model))
+    return Store(directory, shared=settings.shared_cache)
 
 
 def prepare(
@@ -185,7 +186,7 @@ def pack_index(target: Path, encoder: Callable[[], Encoder]) -> None:
         cached = CachingEncoder(encoder, model, lookup)
         store.update(documents, lambda: cached, model, "", extra_patterns=MARKER_PATTERNS)
     with store.open() as built:
-        write_whole(target, pack(built))
+        write_whole(target, pack(built), shared=True)
 
 
 def load_in_background(model: str | None) -> Callable[[], Encoder]:

@@ -1,117 +1,64 @@
 """Tokens, keys and passwords are masked in all that is kept or leaves the tool.
 
-A detector is a row: what it finds, and how that looks. Tokens that can be told by their form come
-first, from kb/rules/secrets.toml; then what is told by its name, such as `HF_TOKEN=` or
-`"password":`. Nothing is masked for being random alone: hashes, digests and ids are what a log is
-searched for.
+How secrets look is data: kb/rules/secrets.toml. Nothing is masked for being random alone: hashes,
+digests and ids are what a log is searched for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cache, partial
-from importlib.resources import files
-from typing import Any, TypeVar, cast
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from kb.evidence import EvidenceLine
+from kb.rules import read_rows
+from kb.rules.rows import Secret, Token
 
 Value = TypeVar("Value")
 
+_FIRST_MARK = 0x10F000
+"""While a text is worked on, one character of this private area stands for each mask, so that no
+pattern sees words of the tool. Texts do not hold these characters."""
+_MAX_PASSES = 8
+"""Passes over a text, each of which masks more than the one before. Two are the rule: the second
+finds nothing. More are bounded, because only a text made for it needs them."""
+_LONG_WORD = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))(?=[^\s\"'<>]{16})"
+"""A token is a long word; in a quoted text, `\\n` stands before it."""
 
-class Detector(msgspec.Struct, frozen=True):
-    """How secrets look. The named group that matches is masked, or without one the whole."""
 
-    pattern: re.Pattern[str]
-    name: str | None = None
-    """What is found; where it is None, the group's name says it."""
+class Detector(NamedTuple):
+    """A row, ready to search with."""
 
-
-class TokenForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A row of kb/rules/secrets.toml: how tokens of one kind look."""
-
-    name: str
-    """The kind, with underscores; may stand in several rows."""
     pattern: str
-    example: tuple[str, ...]
-    """A token that the pattern matches, in parts."""
-    source: str | None = None
-    """Where the pattern comes from, if not from this project."""
+    """Each group that matches is a secret; where none does, the whole match is."""
+    flags: re.RegexFlag
+    labels: tuple[str, ...]
+    """What is shown for each group, in their order; one alone, for all of them."""
 
 
-_WORD = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
-"""Where a word begins; in a quoted text `\\n` stands before it."""
+class Found(NamedTuple):
+    """A secret: its place in a text, and what is shown for it."""
 
-_VALUE = (
-    r"(?!(?:none|null|nil|true|false|empty|undefined|\*+|\.+|…)(?:[\\\"'\s,;)}\]]|$))"
-    r"(?!(?:~|\.{1,2})?/(?:[\w.@-]+/)*[\w.@-]*(?:[\\\"'\s,;)}\]]|$))"
-)
-"""Values after a name that are not secrets: an empty value, or a path."""
-_QUOTED = (
-    rf"\\?\"{_VALUE}(?P<double>[^\"\\\n<$][^\"\\\n]*)|\\?'{_VALUE}(?P<single>[^'\\\n<$][^'\\\n]*)"
-)
-_BARE = r"[^\s\"'\\<>$,;&(){}\[\]|]"
-_NAME = (
-    r"(?=[acdempsx_])(?:(?:api|auth|access|account|secret|private|client|signing|encryption|master"
-    r"|service)[ _-]?key(?:[_-]?id|[_-]data)?|pass(?:word|wd|phrase)|(?<![a-z])pwd|secret|db_?pass"
-    r"|credentials?|x-amz-(?:signature|security-token)|_jwt|auth_?token)\d?"
-)
-_CLOSED = r"(?:\\?[\"'])?\]?[ \t]{0,4}"
-
-_BEGIN, _END = (
-    rf"-----{word} [A-Z0-9 ]{{0,30}}PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END")
-)
-_KEYS = (
-    rf"{_BEGIN}(?:[^-]|-(?!----))*+{_END}",
-    rf"{_BEGIN}(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{{16,}})*",  # its end was cut off
-    r"Private-Lines: \d+(?P<secret>(?:\s+[A-Za-z0-9+/=]{16,})+)",
-    rf"{_WORD}(?:MII[A-Za-z]|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/]{{40,}}={{0,2}}",  # one line of it
-)
-
-_NAMED = {
-    "aws secret key": (r"secret_?(?:access_?)?key\W{1,6}(?P<secret>[A-Za-z0-9/+]{40})(?![\w/+])",),
-    "wandb key": (
-        r"wandb[ :]+login\b[^\n]{0,60}?(?P<secret>\b[0-9a-f]{40}\b)",
-        r"api key\b[^\n]{0,80}?(?P<secret>\b[0-9a-f]{40}\b)",
-    ),
-    "authorization": (
-        r"\bauthorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?:basic|token|negotiate|digest)"
-        r" (?P<secret>[^\s\"'\\<]+)",
-        r"\bbearer[ :=]{1,3}(?P<secret>(?=[^\s\"'\\<]{0,200}\d)[\w.~+/=-]{8,})",
-        r"\"auth\\?\"[ \t]{0,4}:[ \t]{0,4}\\?\"(?P<secret>[A-Za-z0-9+/=_-]{8,})",
-    ),
-    "credentials in a url": (
-        r"://(?P<secret>[^\s/:@?#\[\]\"'<>]{0,200}:[^\s/@\"'<>]{1,200})@(?!sha256:)",
-        r"://(?P<secret>[^\s/:@?#\[\]\"'<>]{16,200})@",
-    ),
-    "signature": (r"[?&;](?:x-amz-signature|sig|signature)=(?P<secret>[\w%+/=-]{16,})",),
-    "token": (
-        rf"(?-i:_TOKEN){_CLOSED}[=:]=?[ \t]{{0,4}}"
-        rf"(?:{_QUOTED}|{_VALUE}(?P<bare>(?!\d+\b){_BARE}{{4,}}))",
-        rf"token{_CLOSED}[=:]=?[ \t]{{0,4}}\\?[\"']?{_VALUE}"
-        rf"(?P<bare>(?!\d+\b)(?={_BARE}{{0,200}}\d){_BARE}{{12,}})",
-    ),
-    "password": (
-        # Text after a colon that continues with more words is a sentence.
-        rf"{_NAME}{_CLOSED}(?:(=>|:?={{1,2}})|:)[ \t]{{0,4}}(?:{_QUOTED}"
-        rf"|{_VALUE}(?P<bare>{_BARE}++)(?(1)|(?=[ \t\r]*(?:$|[,;}}&\])]))))",
-        rf"(?<![\w-])--(?:[\w-]{{0,40}}-)?(?:token|password|passwd|secret|api-key)[ =]{{1,4}}"
-        rf"{_VALUE}(?P<bare>(?!\d+\b|-){_BARE}+)",
-        rf"\blogin \S{{1,200}}\s{{1,8}}password (?P<bare>{_BARE}+)",
-        rf"\bsshpass -p ?[\"']?(?P<bare>{_BARE}+)",
-        rf"\bcurl\b[^\n]{{0,200}}? (?:-u|--user)[ =][\"']?(?P<bare>[\w.@-]{{1,100}}:{_BARE}+)",
-    ),
-}
+    start: int
+    end: int
+    label: str
 
 
 def mask_secrets(text: str) -> str:
     """Put `<secret: its kind>` in the place of every secret; the rest, and the number of lines,
     stay. Takes linear time. Its own output it returns unchanged."""
-    for detector in _detectors():
-        text = detector.pattern.sub(partial(_hidden, detector.name), text)
-    return text
+    text = _marks().sub(lambda mask: _mark(mask[1]), text)
+    for _ in range(_MAX_PASSES):
+        masked = _hide(_find_within_lines, _hide(_find_tokens, _hide(_find_over_lines, text)))
+        if masked == text:
+            break
+        text = masked
+    return text.translate(_masks())
 
 
 def mask_lines(lines: Sequence[EvidenceLine]) -> tuple[EvidenceLine, ...]:
@@ -145,42 +92,179 @@ def _without(value: Any) -> Any:
 
 
 def _named(name: Any, value: Any) -> Any:
+    """The value of a name, masked as a whole where the name says that it is a secret."""
     if type(value) is not str:
         return _without(value)
-    return mask_secrets(f"{name}={value}").removeprefix(f"{name}=")
+    quoted = mask_secrets(f"{name}='{value.replace(chr(39), '_')}'")
+    label = quoted[len(f"{name}='") : -1]
+    return label if _marks().fullmatch(label) else mask_secrets(value)
 
 
-def _hidden(name: str | None, match: re.Match[str]) -> str:
-    group = match.lastgroup or 0
-    label = f"<secret: {name or str(group).replace('_', ' ')}>"
-    secret = "\n".join([label] * (match[group].count("\n") + 1))
-    before = match.string[match.start() : match.start(group)]
-    return before + secret + match.string[match.end(group) : match.end()]
+def _find_over_lines(text: str) -> Iterator[Found]:
+    """What goes over several lines: each row looks around the lines that hold one of its words."""
+    lines = _Lines(text)
+    for reach, words, detector in _detectors():
+        if reach:
+            for start, end in lines.regions(words, reach):
+                yield from _find(detector, text, start, end)
+
+
+def _find_tokens(text: str) -> Iterator[Found]:
+    return _find(_any_token(), text, 0, len(text))
+
+
+def _find_within_lines(text: str) -> Iterator[Found]:
+    """What lies within a line: each row looks only at lines that hold one of its words."""
+    lines = _Lines(text)
+    for reach, words, detector in _detectors():
+        if not reach:
+            joined, shift = lines.joined(words)
+            for start, end, label in _find(detector, joined, 0, len(joined)):
+                if "\n" not in joined[start:end]:
+                    yield Found(start + shift(start), end + shift(start), label)
+
+
+class _Lines:
+    """The lines of a text, and which of them hold a word."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0, *(found.end() for found in re.finditer("\n", text)), len(text) + 1]
+        self._lowered = "\n" + text.lower()
+        self._ends = [found.start() for found in re.finditer("\n", self._lowered)]
+        self._known: dict[tuple[str, ...], list[int]] = {}
+
+    def regions(self, words: tuple[str, ...], reach: int) -> list[tuple[int, int]]:
+        """Where lines with one of the words lie, with so many lines before and after them."""
+        regions: list[tuple[int, int]] = []
+        for number in self._with(words):
+            first, last = number - reach, number + reach
+            if regions and first <= regions[-1][1]:
+                first = regions.pop()[0]
+            regions.append((first, last))
+        return [self._region(first, last) for first, last in regions]
+
+    def joined(self, words: tuple[str, ...]) -> tuple[str, Callable[[int], int]]:
+        """The lines that hold one of the words, and how far a place in them lies from that place
+        in the whole text."""
+        chosen = self._with(words)
+        parts = [self._text[self._starts[n] : self._starts[n + 1] - 1] for n in chosen]
+        begins = [0, *accumulate(len(part) + 1 for part in parts)]
+
+        def shift(place: int) -> int:
+            nth = bisect_right(begins, place) - 1
+            return self._starts[chosen[nth]] - begins[nth]
+
+        return "\n".join(parts), shift
+
+    def _region(self, first: int, last: int) -> tuple[int, int]:
+        count = len(self._starts) - 1
+        return self._starts[max(first, 0)], self._starts[min(last + 1, count)] - 1
+
+    def _with(self, words: tuple[str, ...]) -> list[int]:
+        if words not in self._known:
+            self._known[words] = sorted({n for word in words for n in self._find(word)})
+        return self._known[words]
+
+    def _find(self, word: str) -> Iterator[int]:
+        place = self._lowered.find(word)
+        while place >= 0:
+            line = bisect_right(self._ends, place) - 1
+            yield line
+            if line + 1 == len(self._ends):
+                break
+            place = self._lowered.find(word, self._ends[line + 1])
+
+
+def _find(detector: Detector, text: str, first: int, last: int) -> Iterator[Found]:
+    if first == last:
+        return
+    several = len(detector.labels) > 1
+    for match in _compiled(detector.pattern, detector.flags).finditer(text, first, last):
+        matched = [number for number, part in enumerate(match.groups(), start=1) if part]
+        for group in matched or (0,):
+            start, end = match.span(group)
+            if text[start:end].translate(_no_masks()):
+                yield Found(start, end, detector.labels[group - 1 if several else 0])
+
+
+def _hide(find: Callable[[str], Iterable[Found]], text: str) -> str:
+    parts, end = [], 0
+    for secret in _joined(find(text)):
+        parts += [text[end : secret.start], _shown(secret, text)]
+        end = secret.end
+    return "".join([*parts, text[end:]])
+
+
+def _joined(found: Iterable[Found]) -> Iterator[Found]:
+    """In the order of the text; what overlaps as one, with the label of the longest."""
+    last: Found | None = None
+    for secret in sorted(found, key=lambda found: (found.start, -found.end)):
+        if last is None or secret.start >= last.end:
+            if last:
+                yield last
+            last = secret
+        elif secret.end > last.end:
+            last = Found(last.start, secret.end, last.label)
+    if last:
+        yield last
+
+
+def _shown(secret: Found, text: str) -> str:
+    return "\n".join([_mark(secret.label)] * (text.count("\n", secret.start, secret.end) + 1))
+
+
+def _mark(label: str) -> str:
+    return chr(_FIRST_MARK + _labels().index(label))
 
 
 @cache
-def _detectors() -> tuple[Detector, ...]:
-    """All of them, in order. A key of several lines holds lines that look like other secrets."""
-    keys = [Detector(re.compile(form), "private key") for form in _KEYS]
-    named = [
-        Detector(re.compile(form, re.IGNORECASE | re.MULTILINE), name)
-        for name, forms in _NAMED.items()
-        for form in forms
-    ]
-    return (*keys, Detector(_any_token()), *named)
+def _labels() -> tuple[str, ...]:
+    secrets = (row.shown or row.name for row in read_rows("secrets", "secret", Secret))
+    tokens = (row.name for row in read_rows("secrets", "token", Token))
+    return tuple(dict.fromkeys((*secrets, *tokens)))
 
 
 @cache
-def token_forms() -> tuple[TokenForm, ...]:
-    """The rows of kb/rules/secrets.toml."""
-    data = files("kb").joinpath("rules/secrets.toml").read_bytes()
-    return msgspec.toml.decode(data, type=dict[str, tuple[TokenForm, ...]])["token"]
+def _marks() -> re.Pattern[str]:
+    return re.compile(f"<secret: ({'|'.join(map(re.escape, _labels()))})>")
 
 
-def _any_token() -> re.Pattern[str]:
-    """All forms in one expression, each kind in a group of its name. A long word is tried once."""
-    patterns: dict[str, list[str]] = {}
-    for form in token_forms():
-        patterns.setdefault(form.name, []).append(f"(?:{form.pattern})")
-    groups = (f"(?P<{name}>{'|'.join(some)})" for name, some in patterns.items())
-    return re.compile(f"{_WORD}(?:{'|'.join(groups)})")
+@cache
+def _masks() -> dict[int, str]:
+    return {ord(_mark(label)): f"<secret: {label}>" for label in _labels()}
+
+
+@cache
+def _no_masks() -> dict[int, None]:
+    return dict.fromkeys(_masks())
+
+
+@cache
+def _detectors() -> tuple[tuple[int, tuple[str, ...], Detector], ...]:
+    """The rows told by what stands around a secret: how many lines they go over, and the words of
+    which one stands there."""
+    return tuple(
+        (
+            row.lines,
+            tuple(row.sign.replace("\\n", "\n").split("¦")),
+            Detector(row.pattern, re.IGNORECASE | re.MULTILINE, (row.shown or row.name,)),
+        )
+        for row in read_rows("secrets", "secret", Secret)
+    )
+
+
+@cache
+def _any_token() -> Detector:
+    """All forms of tokens in one expression, each in a group. A long word is tried once."""
+    rows = read_rows("secrets", "token", Token)
+    forms = "|".join(f"({row.pattern})" for row in rows)
+    pattern = f"{_LONG_WORD}(?:{forms})"
+    return Detector(pattern, re.NOFLAG, tuple(row.name for row in rows))
+
+
+@cache
+def _compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    """Compiled where it is first needed: most texts hold the words of a few rows alone, and to
+    compile all of them takes longer than the rest of an answer."""
+    return re.compile(pattern, flags)

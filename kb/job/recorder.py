@@ -13,6 +13,7 @@ import pickletools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Any, Never
 
 import msgspec
@@ -112,7 +113,8 @@ def read_dump(source: Source) -> Dump | None:
         return None
     try:
         raw = _plain_values(data)
-        _refuse_expansion(raw)
+        if _size(raw, {}) > _MAX_VALUES:
+            return None
         entries = msgspec.convert(raw["entries"], list[Collective], strict=False)
         config = msgspec.convert(raw.get("pg_config", {}), dict[str, _Group], strict=False)
         members = {name: str(group.ranks) for name, group in config.items()}
@@ -153,24 +155,20 @@ def _refuse_large_pickle(pickled: bytes) -> None:
             raise ValueError(f"{opcode.name} {argument}")
 
 
-def _refuse_expansion(value: object) -> None:
-    """Count the values; what is used in several places counts in each of them.
+def _size(value: object, known: dict[int, int]) -> int:
+    """How many values it stands for: what is used in several places counts in each of them.
 
     Raises:
-        ValueError: there are too many.
+        RecursionError: it holds itself, or is nested deeper than any dump.
     """
-    count, pending = 0, [value]
-    while pending:
-        held = pending.pop()
-        count += 1
-        if isinstance(held, str):
-            count += len(held) // _CHARACTERS_OF_A_VALUE
-        elif isinstance(held, dict):
-            pending += [*held.keys(), *held.values()]
-        elif isinstance(held, list | tuple | set | frozenset):
-            pending += held
-        if count > _MAX_VALUES:
-            raise ValueError("too many values")
+    if isinstance(value, str):
+        return 1 + len(value) // _CHARACTERS_OF_A_VALUE
+    if not isinstance(value, dict | list | tuple | set | frozenset):
+        return 1
+    if id(value) not in known:
+        parts = chain(value, value.values()) if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_size(part, known) for part in parts)
+    return known[id(value)]
 
 
 class _PlainValues(pickle.Unpickler):

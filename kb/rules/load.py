@@ -16,7 +16,7 @@ from kb.rules.rows import Host, Row, Time
 RowT = TypeVar("RowT", bound=Row)
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_PATTERNS = frozenset(("pattern", "opens", "closes"))
+_PATTERNS = frozenset(("pattern", "opens", "closes", "sign"))
 """The keys that hold regular expressions."""
 _GROUP = re.compile(r"\?P<\w+>")
 

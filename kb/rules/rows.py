@@ -186,3 +186,22 @@ class Failure(Rule, frozen=True, kw_only=True):
 
     kind: FailureKind
     role: Role
+
+
+class Token(Rule, frozen=True, kw_only=True):
+    """A token that can be told by its form; its name is what is shown for it."""
+
+    source: str | None = None
+    """Where the pattern comes from, if not from this project."""
+
+
+class Secret(Rule, frozen=True, kw_only=True):
+    """A secret that is told by what stands around it: the groups of the pattern."""
+
+    sign: str
+    """Words with `¦` between them, in lower case; one of them stands in every such line. `\\n`
+    is the beginning of a line."""
+    shown: str | None = None
+    """What is shown for it, if not the name of the row."""
+    lines: int = 0
+    """How many lines it may reach over, before and after the line with the word."""

@@ -6,13 +6,13 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from kb.errors import LogError
+from kb.errors import LogError, OutputError
 
 if TYPE_CHECKING:
     from kb.log import Log, Source
@@ -24,6 +24,10 @@ MAX_PASTE_LINES = 5_000
 MAX_PASTE_LINE_CHARACTERS = 20_000
 """The same limit for one line: an editor that wraps a longer one does not keep up with typing."""
 
+_OPEN_FILES = Path("/proc/self/fd")
+"""Where Linux lets a process open again what it has open, whether it has a name or not."""
+_READ_BYTES = 1 << 20
+"""Of a pipe at a time."""
 _MAX_TITLE_CHARACTERS = 60
 """Of a title, so that it fits on one line."""
 _MAX_KEPT_CHARACTERS = 65_536
@@ -103,10 +107,13 @@ def is_large(text: str) -> bool:
 
 
 def attach(text: str) -> UserInput:
-    """Keep a large paste in a file of its own."""
-    with _spool() as file:
-        file.write(text.encode("utf-8", "surrogatepass"))
-    return UserInput(paths=(Path(file.name),), name="pasted log", spooled=True)
+    """Keep a large paste in a file of its own.
+
+    Raises:
+        OutputError: the temporary directory cannot hold it.
+    """
+    path = _spooled([text.encode("utf-8", "surrogatepass")])
+    return UserInput(paths=(path,), name="pasted log", spooled=True)
 
 
 def from_arguments(paths: Sequence[Path]) -> UserInput:
@@ -114,6 +121,7 @@ def from_arguments(paths: Sequence[Path]) -> UserInput:
 
     Raises:
         LogError: a path does not exist or cannot be read, or there is no terminal to type at.
+        OutputError: the temporary directory cannot hold what is piped in.
     """
     user_input = _named(paths) if paths else _piped()
     if not sys.stdin.isatty():
@@ -131,10 +139,8 @@ def _piped() -> UserInput:
     """The pipe, read to its end."""
     if sys.stdin.isatty():
         return UserInput()
-    with _spool() as file:
-        while chunk := sys.stdin.buffer.read(1 << 20):
-            file.write(chunk)
-    return UserInput(paths=(Path(file.name),), name="piped log", spooled=True)
+    path = _spooled(iter(lambda: sys.stdin.buffer.read(_READ_BYTES), b""))
+    return UserInput(paths=(path,), name="piped log", spooled=True)
 
 
 def _read_keyboard() -> None:
@@ -147,8 +153,18 @@ def _read_keyboard() -> None:
     os.close(keyboard)
 
 
-def _spool() -> tempfile._TemporaryFileWrapper[bytes]:
-    """A file for what was pasted or piped in; gone when the app ends."""
-    file = tempfile.NamedTemporaryFile("wb", prefix="kb-", delete=False)  # noqa: SIM115
-    atexit.register(Path(file.name).unlink, missing_ok=True)
-    return file
+def _spooled(parts: Iterable[bytes]) -> Path:
+    """A file for what was pasted or piped in, with all secrets. On Linux no directory names it, so
+    that it is gone when the app ends, even if it is killed."""
+    nameless = _OPEN_FILES.is_dir()
+    try:
+        file = (  # open as long as the app, which is to read it again
+            tempfile.TemporaryFile() if nameless else tempfile.NamedTemporaryFile(prefix="kb-")  # noqa: SIM115
+        )
+        for part in parts:
+            file.write(part)
+        file.flush()
+    except OSError as error:
+        raise OutputError(f"cannot keep the input: {error.strerror or error}") from error
+    atexit.register(file.close)
+    return _OPEN_FILES / str(file.fileno()) if nameless else Path(file.name)

@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -28,6 +30,39 @@ RECORDS = (
 )
 QUESTION = b"NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9)\n"
 ANSWER = "nccl-shm-too-small-container"
+
+
+PATIENCE_S = 60
+"""How long a test waits for what other processes do."""
+
+
+def wait_until(true: Callable[[], object], what: str) -> None:
+    """Wait for something that can be seen; a test that waits in vain fails."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.01)
+
+
+def wait_until_read(pipe: Path) -> int:
+    """Wait until somebody reads a pipe, and return its other end: until that is closed they wait
+    for more."""
+    held: list[int] = []
+
+    def is_read() -> bool:
+        with suppress(OSError):
+            held.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(held)
+
+    wait_until(is_read, "the pipe is read")
+    return held[0]
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    """A pipe that nobody writes to: who reads it never ends."""
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
 
 
 class Small(msgspec.Struct, frozen=True):

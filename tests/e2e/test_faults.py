@@ -72,9 +72,11 @@ def test_a_disk_that_is_full_means_an_index_in_memory(small: Small, tmp_path: Pa
     "command",
     ["ask --json", "list", "show xid79-gpu-fallen-off-bus", "classify incidents --format csv"],
 )
-def test_output_that_cannot_be_written_is_one_sentence(small: Small, command: str) -> None:
+def test_output_that_cannot_be_written_is_one_sentence(
+    small: Small, tmp_path: Path, command: str
+) -> None:
     program = ("bash", "-c", f"exec {sys.executable} -m kb {command} > /dev/full")
-    assert "No space left" in one_sentence(small.kb(program=program))
+    assert "No space left" in one_sentence(small.kb(program=program, env={"TMPDIR": str(tmp_path)}))
 
 
 @pytest.fixture

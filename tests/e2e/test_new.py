@@ -15,7 +15,6 @@ import pytest
 from kb.contribute.draft import draft_record, save
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
-from kb.files import free_name
 from kb.incident import Incident
 from kb.log import Log
 from kb.markdown import read
@@ -123,7 +122,7 @@ def test_nothing_is_overwritten(kb: Run, tmp_path: Path) -> None:
 def test_file_of_the_next_free_name_has_its_id(knowledge: KnowledgeBase, tmp_path: Path) -> None:
     record = drafted(JOB, knowledge)
     path = tmp_path / f"{record.id}.md"
-    first, second = (save(record, free_name(path)) for _time in range(2))
+    first, second = (save(record, path) for _time in range(2))
     assert second.stem == f"{first.stem}-2"
     assert [read(file).id for file in (first, second)] == [first.stem, second.stem]
 

@@ -10,9 +10,9 @@ import pytest
 
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
+from kb.history import History, Search
 from kb.log import Log
 from kb.service.handoff import HandOff, NoteTurn, to_json
-from kb.service.history import History, Search
 from kb.settings import Settings
 from kb.views.handoff import to_markdown
 from tests.e2e.conftest import Small
@@ -23,6 +23,11 @@ pytestmark = pytest.mark.slow
 SECRETS = {
     "token": "hf_" + "aB3dE6" * 6,
     "password": "correct-horse-7",
+    "bytes": "plum-7-bytes",
+    "argument": "fig;7&argv",
+    "chinese": "li-7-zhi",
+    "sentence": "quince-7!",
+    "hook": "0a1b2c3d-7777-4444-9999-0123456789ab",
     "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJyb290In0." + "Xy7" * 14,
 }
 """Made here: none is real."""
@@ -32,6 +37,11 @@ LOG = f"""\
 2026-11-21 03:00:00 INFO login with {SECRETS["token"]} done
 [rank3]: RuntimeError: cannot reach https://me:{SECRETS["password"]}@store.example.org/x
 [rank3]: Authorization: Bearer {SECRETS["jwt"]}
+[rank3]: ConnectionError: cannot log in with password=b'{SECRETS["bytes"]}'
+[rank3]: CalledProcessError: Command '['mysql', '-uroot', '-p{SECRETS["argument"]}', '-e', 'x']'
+[rank3]: 错误：登录失败，密码：{SECRETS["chinese"]}，请检查
+[rank3]: RuntimeError: login failed, the password is {SECRETS["sentence"]}
+[rank3]: RuntimeError: POST https://open.feishu.cn/open-apis/bot/v2/hook/{SECRETS["hook"]} failed
 [rank3]: QuuxError: the flange of {SECRETS["token"]} is not grommeted
 """
 XID = f"[rank3]: NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus. {SECRETS['token']}\n"

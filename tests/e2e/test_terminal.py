@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -269,6 +271,19 @@ def test_without_colour_all_is_said(terminal: Open) -> None:
     assert "● Match" in screen.screen()
     screen.press("q")
     screen.ended()
+
+
+@pytest.mark.slow
+def test_what_is_piped_in_has_no_name_and_a_signal_leaves_the_terminal_as_it_was(
+    terminal: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    screen = terminal(f"cat {LOG} | sh -c 'echo $$ > pid; exec {KB} tui'")
+    screen.until(ANSWER)
+    assert not list((tmp_path / "tmp").iterdir())
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+    screen.ended(143)
 
 
 def test_a_terminal_of_ascii_shows_plain_signs(terminal: Open) -> None:

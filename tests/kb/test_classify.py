@@ -66,7 +66,7 @@ def test_rows_survive_the_journal(tmp_path: Path) -> None:
             journal.add(result)
     with path.open("ab") as file:
         file.write(b'{"path":"torn')
-    with Journal(path) as journal:
+    with Journal(path, resume=True) as journal:
         assert [result.row() for result in journal.results] == [one.row() for one in results]
         assert [result.main_line and result.main_line.rank for result in journal.results] == [
             0,
@@ -82,7 +82,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path, line: bytes) -> No
     path = tmp_path / "out.jsonl"
     path.write_bytes(line)
     with pytest.raises(OutputError, match=r"cannot resume|is not a result file"):
-        Journal(path)
+        Journal(path, resume=True)
     assert path.read_bytes() == line
 
 

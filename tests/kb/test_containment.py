@@ -43,11 +43,11 @@ from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
 from kb.diagnosis import diagnose
 from kb.errors import CorpusError
+from kb.history import History, Search
 from kb.incident import Incident
 from kb.job.root_cause import rules
 from kb.log import Log
 from kb.service.doctor import run_checks
-from kb.service.history import History, Search
 from kb.settings import Settings
 from kb.verdict import Verdict
 from kb.views.classify import to_csv, to_text
@@ -439,6 +439,7 @@ def cache(built_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return tmp_path / "cache"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["check", "finish"])
 def test_a_rule_of_the_linter_that_fails(
     team: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, method: str
@@ -456,6 +457,7 @@ def test_a_rule_of_the_linter_that_fails(
     assert set(before) < set(problems)
 
 
+@pytest.mark.slow
 def test_evidence_that_cannot_be_searched_with(
     team: Path, cache: Path, fail: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -480,6 +482,7 @@ def test_evidence_that_cannot_be_searched_with(
     assert "shm-too-small" not in {move.incident for move in comparison.moves if not move.after}
 
 
+@pytest.mark.slow
 def test_fixing_goes_on_with_the_next_file(
     team: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -522,6 +525,7 @@ def search(text: str) -> Search:
     return Search(datetime.now(UTC), text, (), text, Verdict.UNKNOWN, None, None)
 
 
+@pytest.mark.slow
 def test_doctor_goes_on_with_the_next_check(
     built_cache: Path, monkeypatch: pytest.MonkeyPatch, fail: Callable[..., None]
 ) -> None:

@@ -136,7 +136,7 @@ def test_hostile_lines_stay_in_their_blocks(knowledge: KnowledgeBase) -> None:
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "notes" / "incident-7.md"
-    written = [write_new(path, text) for text in ("one", "two", "three")]
+    written = [write_new(path, text) for text in (b"one", b"two", b"three")]
     assert [file.name for file in written] == [
         "incident-7.md",
         "incident-7-2.md",
@@ -148,4 +148,4 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 def test_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot write"):
-        write_new(tmp_path / "file" / "note.md", "x")
+        write_new(tmp_path / "file" / "note.md", b"x")

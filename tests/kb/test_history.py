@@ -15,8 +15,8 @@ import pytest
 
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
+from kb.history import MAX_SEARCHES_KEPT, MAX_TEXT_CHARACTERS, History, Search
 from kb.log import Log
-from kb.service.history import MAX_SEARCHES_KEPT, MAX_TEXT_CHARACTERS, History, Search
 from kb.settings import Settings
 from kb.verdict import Verdict
 

@@ -28,12 +28,26 @@ def text_of(log: Log) -> str:
         "line one\nzweite Zeile ä\n".encode("utf-8-sig"),
         gzip.compress("line one\nzweite Zeile ä\n".encode()),
         zstandard.compress("line one\nzweite Zeile ä\n".encode()),
+        b"\x5e\x2a\x4d\x18\x04\0\0\0skip"
+        + zstandard.compress("line one\nzweite Zeile ä\n".encode()),
         b"line one\r\nzweite Zeile \xc3\xa4\r\n",
         b"line one\rzweite Zeile \xc3\xa4\r",
         b"\x1b[31mline\x1b[0m one\n\x1b]0;owned\x07zweite Zeile \xc3\xa4\n",
         b"li\0ne one\nzweite Zeile \xc3\xa4\n",
     ],
-    ids=["utf8", "utf16", "utf16le", "bom", "gzip", "zstd", "crlf", "cr", "ansi", "nul"],
+    ids=[
+        "utf8",
+        "utf16",
+        "utf16le",
+        "bom",
+        "gzip",
+        "zstd",
+        "zstd-skip",
+        "crlf",
+        "cr",
+        "ansi",
+        "nul",
+    ],
 )
 def test_encodings_and_compressions_read_the_same(data: bytes) -> None:
     assert text_of(Log.from_bytes(data)) == "line one\nzweite Zeile ä\n"

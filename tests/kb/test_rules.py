@@ -14,6 +14,7 @@ from kb.diagnosis.scan import scan_log
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.markers import MARKER_PATTERNS, Grade, grade_line
+from kb.evidence.secrets import mask_secrets
 from kb.evidence.systems import alternatives, full_names
 from kb.job.attribution import attribute_lines, prescan
 from kb.job.exits import read_exits
@@ -39,9 +40,11 @@ from kb.rules.rows import (
     Mask,
     Prefix,
     Rule,
+    Secret,
     Speaker,
     System,
     Time,
+    Token,
     Version,
 )
 
@@ -180,8 +183,9 @@ def test_a_family_of_accelerators_is_named(row: Accelerator) -> None:
 
 def test_every_file_is_read_here() -> None:
     files = {file.stem for file in Path("kb/rules").glob("*.toml")}
-    others = {"glossary", "secrets"}  # have no such rows; `tests/kb/test_secrets.py` reads the last
-    assert files - others == set(re.findall(r'read_rows\(\s*"(\w+)"', Path(__file__).read_text()))
+    assert files - {"glossary"} == set(
+        re.findall(r'read_rows\(\s*"(\w+)"', Path(__file__).read_text())
+    )
 
 
 def test_every_term_of_the_glossary_is_told_in_english() -> None:
@@ -266,6 +270,22 @@ def test_a_failure_is_told_of_its_rank(row: Failure, scanner: Scanner) -> None:
         assert (found.kind, role) == (row.kind, re.sub(r"\W", "_", row.role)), example
 
 
+@each(*read_rows("secrets", "secret", Secret), *read_rows("secrets", "token", Token))
+def test_a_secret_is_masked_and_the_rest_is_left(row: Secret | Token) -> None:
+    shown = row.shown if isinstance(row, Secret) and row.shown else row.name
+    for example in row.examples:
+        marked = example.replace("·", "")
+        masked = re.sub(
+            "‹([^›]*)›",
+            lambda secret: "\n".join([f"<secret: {shown}>"] * (secret[1].count("\n") + 1)),
+            marked,
+        )
+        assert mask_secrets(re.sub("[‹›]", "", marked)) == masked
+        assert mask_secrets(masked) == masked
+    for example in row.not_examples:
+        assert mask_secrets(example) == example
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -287,6 +307,8 @@ def test_the_rows_in_the_documentation_are_right() -> None:
         "exit": ("exits", ExitReport),
         "date": ("times", Time),
         "marker": ("markers", Marker),
+        "token": ("secrets", Token),
+        "secret": ("secrets", Secret),
     }
     shown = re.findall(r"```toml\n(.*?)```", Path("docs/rules.md").read_text(), re.DOTALL)
     tables = [tables for text in shown for tables in tomllib.loads(text).items()]
@@ -294,4 +316,5 @@ def test_the_rows_in_the_documentation_are_right() -> None:
     for table, (row,) in tables:
         file, kind = kinds[table]
         rule = convert_row(file, row, kind)
-        assert all(re.search(rule.pattern, example) for example in rule.examples)
+        plain = [re.sub("[‹›·]", "", example) for example in rule.examples]
+        assert all(re.search(rule.pattern, example) for example in plain)

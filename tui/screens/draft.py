@@ -49,7 +49,7 @@ class DraftScreen(Screen[Path | None]):
         """Write it to a new file."""
         path = expand_user(self.query_one("#path", Input).value)
         try:
-            written = write_new(path, self.query_one("#draft", TextArea).text)
+            written = write_new(path, self.query_one("#draft", TextArea).text.encode())
         except OutputError as error:
             self.query_one("#wrong", Static).update(Content(strip_controls(str(error))))
             return

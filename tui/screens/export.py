@@ -40,6 +40,6 @@ class ExportScreen(Sheet[Path | None]):
         path = expand_user(event.value)
         text = to_json(self._note) if path.suffix == ".json" else to_markdown(self._note)
         try:
-            self.dismiss(write_new(path, text))
+            self.dismiss(write_new(path, text.encode()))
         except OutputError as error:
             self.query_one("#wrong", Static).update(Content(strip_controls(str(error))))

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from kb.service.history import Search
+from kb.history import Search
 from kb.service.input import UserInput
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints

@@ -7,6 +7,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import TextArea
 
+from kb.errors import OutputError
 from kb.service.input import UserInput, attach, is_large
 from tui.actions import Place, bindings
 
@@ -53,7 +54,7 @@ class PasteBox(TextArea):
         # Terminals hand over the ends of pasted lines as carriage returns.
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         if is_large(text):
-            self.post_message(self.Asked(attach(text)))
+            self._take_large(text)
             return
         from kb.log.clean import clean_block, strip_controls  # not before the first screen
 
@@ -66,6 +67,12 @@ class PasteBox(TextArea):
         if self._quiet:
             self._quiet.stop()
         self._quiet = self.set_timer(_QUIET_SECONDS, self.action_search)
+
+    def _take_large(self, text: str) -> None:
+        try:
+            self.post_message(self.Asked(attach(text)))
+        except OutputError as error:
+            self.notify(str(error), severity="error", markup=False)
 
     def action_search(self) -> None:
         """Ask about what is in the box."""

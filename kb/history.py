@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock
 
+from index.private import FILE, make_directory
 from index.progress import Notify
 from kb.containment import contained, surviving
 from kb.diagnosis import Diagnosis
@@ -96,7 +97,7 @@ class History:
             with self._reporting_errors(), self._locked():
                 others = [old for old in self._read() if _subject(old) != _subject(new)]
                 kept = [new, *others][:MAX_SEARCHES_KEPT]
-                write_whole(self._path, msgspec.json.encode(kept), private=True)
+                write_whole(self._path, msgspec.json.encode(kept))
 
     def clear(self) -> None:
         """Forget all searches."""
@@ -113,7 +114,7 @@ class History:
         found = tuple(_searches(data, losses.append))
         if losses:
             aside = self._set_aside()
-            write_whole(self._path, msgspec.json.encode(found), private=True)
+            write_whole(self._path, msgspec.json.encode(found))
             said = "; ".join(losses[:_MAX_LOSSES_NAMED])
             self._notify(
                 f"the history file was damaged; kept it as {aside}, started a new one with the"
@@ -122,13 +123,13 @@ class History:
         return found
 
     def _set_aside(self) -> Path:
-        aside = write_new(self._path.with_stem("history.damaged"), "")
+        aside = write_new(self._path.with_stem("history.damaged"), b"")
         return self._path.replace(aside)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(self._path.with_suffix(".lock"), timeout=_LOCK_TIMEOUT_SECONDS):
+        make_directory(self._path.parent)
+        with FileLock(self._path.with_suffix(".lock"), _LOCK_TIMEOUT_SECONDS, FILE):
             yield
 
     @contextmanager
