@@ -28,12 +28,12 @@ from kb.diagnosis.scan import scan_log
 from kb.errors import IncidentError, OutputError, SettingsError
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.evidence.secrets import mask_secrets, without_secrets
+from kb.history import History, Search
 from kb.job import analyse
 from kb.job.recorder import compare, read_dump
 from kb.log import Log, Source
 from kb.log.clean import clean_block, strip_controls
 from kb.markdown import parse, render
-from kb.service.history import History, Search
 from kb.settings import Settings, load_settings
 
 _ALLOWED = "\n\t"

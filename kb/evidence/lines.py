@@ -10,15 +10,15 @@ from kb.log.lines import BlockLines
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
-MAX_LINE_CHARACTERS = 600
+_MAX_LINE_CHARACTERS = 600
 """A longer line is cut: several lines of a screen hold what a message says."""
 
 
 def evidence_line(block: BlockLines, start: int, grade: Grade = Grade.CONTEXT) -> EvidenceLine:
     """The line that starts at this offset."""
     text = block.text(start)
-    if len(text) > MAX_LINE_CHARACTERS:
-        text = text[:MAX_LINE_CHARACTERS] + " ..."
+    if len(text) > _MAX_LINE_CHARACTERS:
+        text = text[:_MAX_LINE_CHARACTERS] + " ..."
     spoken = split_prefix(text)
     return EvidenceLine(
         file=block.block.source,
