@@ -56,11 +56,12 @@ quality: $(VENV)/.test
 ablation: $(VENV)/.models
 	$(BIN)/python -m benchmarks.ablation
 
-# Seconds of each of the three targets; what breaks one is left in build/.
+# Seconds of each target; what breaks one is left in build/.
 FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= $(notdir $(wildcard tests/fuzz_corpus/*))
 fuzz: $(VENV)/.fuzz
-	mkdir -p build/fuzz/record build/fuzz/evidence build/fuzz/log
-	for target in record evidence log; do \
+	mkdir -p $(addprefix build/fuzz/,$(FUZZ_TARGETS))
+	for target in $(FUZZ_TARGETS); do \
 	  $(BIN)/python -m fuzz $$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=16000 \
 	    -verbosity=0 -artifact_prefix=build/fuzz/$$target- build/fuzz/$$target \
 	    tests/fuzz_corpus/$$target incidents/nccl benchmarks/samples || exit 1; \

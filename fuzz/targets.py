@@ -5,25 +5,41 @@ tests/kb/test_fuzz_corpus.py runs the targets over every input that ever broke o
 
 from __future__ import annotations
 
+import os
 import unicodedata
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 from index.documents import Pattern
 from index.signatures import Scanner
+from kb.classify.journal import encode, read_rows
+from kb.classify.result import Result
+from kb.conversation import Conversation, begin, reply
+from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
 from kb.corpus.document import to_document
+from kb.diagnosis import diagnose
 from kb.diagnosis.scan import scan_log
-from kb.errors import IncidentError
+from kb.errors import IncidentError, OutputError, SettingsError
 from kb.evidence.markers import MARKER_PATTERNS
-from kb.evidence.secrets import mask_secrets
+from kb.evidence.secrets import mask_secrets, without_secrets
+from kb.history import History, Search
 from kb.job import analyse
+from kb.job.recorder import compare, read_dump
 from kb.log import Log, Source
 from kb.log.clean import clean_block, strip_controls
 from kb.markdown import parse, render
+from kb.settings import Settings, load_settings
 
 _ALLOWED = "\n\t"
 _HALF = 2
+_MAX_MESSAGES = 4
+_ERROR = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
 
 
 def record(data: bytes) -> None:
@@ -78,10 +94,92 @@ def log(data: bytes) -> None:
         assert mask_secrets(masked) == masked, "masking twice changes more"
 
 
+def dump(data: bytes) -> None:
+    """Two dumps are compared, or are none; what is said of them can be written."""
+    half = len(data) // _HALF
+    halves = enumerate((data[:half], data[half:]))
+    named = [source for n, part in halves for source in _sources(part, f"nccl_trace_{n}")]
+    for sources in (_sources(data, "nccl_trace_0"), named):
+        read = [dump for source in sources if (dump := read_dump(source)) is not None]
+        found = compare(read) if read else None
+        for _file, described in found.culprits.values() if found else ():
+            described.encode()
+
+
+def results(data: bytes) -> None:
+    """Rows of results are refused in one sentence, or come back as they were."""
+    with _file("results.jsonl", data) as path:
+        try:
+            rows = read_rows(path)
+        except OutputError as error:
+            _check_clean(str(error))
+            return
+        path.write_bytes(encode([Result.from_row(row) for row in rows]))
+        again = read_rows(path)
+        assert len(again) == len(rows), "a row is lost"
+        path.write_bytes(encode([Result.from_row(row) for row in again]))
+        assert read_rows(path) == again, "reading twice changes more"
+
+
+def history(data: bytes) -> None:
+    """A history of any bytes is read or set aside, and takes the next search."""
+    with _file("history.json", data) as path, patch.dict(os.environ, KB_STATE=str(path.parent)):
+        notices: list[str] = []
+        kept = History(Settings(), notices.append)
+        before = kept.load()
+        new = Search.of(_conversation().diagnosis, "a search")
+        kept.add(new)
+        after = kept.load()
+        assert after[0].text == "a search"
+        assert len(after) >= min(len(before), 1)
+        assert all(notices)
+
+
+def chat(data: bytes) -> None:
+    """Whatever is said, each turn is answered in clean text; a NUL stands between two messages."""
+    conversation = _conversation()
+    for said in data.decode("utf-8", "replace").split("\0")[:_MAX_MESSAGES]:
+        after = reply(conversation, said, _knowledge())
+        new = after.turns[len(conversation.turns) :]
+        assert len(new) in (0, 2)
+        for turn in new:
+            assert turn.text.strip()
+            _check_clean(turn.text)
+        shares = [match.confidence for match in after.matches]
+        assert shares == sorted(shares, reverse=True)
+        assert all(0 <= share <= 1 for share in shares)
+        conversation = after
+
+
+def settings(data: bytes) -> None:
+    """A configuration is read, or refused in one sentence."""
+    with _file("config.toml", data) as path, patch.dict(os.environ, KB_CONFIG=str(path)):
+        try:
+            load_settings()
+        except SettingsError as error:
+            assert str(error)
+
+
+def secrets(data: bytes) -> None:
+    """Masking keeps the lines, and a masked text stays as it is."""
+    text = data.decode("utf-8", "replace")
+    masked = mask_secrets(text)
+    assert masked.count("\n") == text.count("\n")
+    assert mask_secrets(masked) == masked, "masking twice changes more"
+    named = without_secrets({"HF_TOKEN": text, "lines": text.split("\n")})
+    assert without_secrets(named) == named, "masking values twice changes more"
+
+
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
-    "record": record,
+    "chat": chat,
+    "dump": dump,
     "evidence": evidence,
+    "history": history,
     "log": log,
+    "record": record,
+    "results": results,
+    "secrets": secrets,
+    "settings": settings,
 }
 """By the name that `python -m fuzz` takes."""
 
@@ -93,6 +191,30 @@ def _sources(data: bytes, name: str) -> tuple[Source, ...]:
 def _check_clean(text: str) -> None:
     bad = [c for c in text if unicodedata.category(c) == "Cc" and c not in _ALLOWED]
     assert not bad, f"control characters: {bad!r}"
+
+
+@contextmanager
+def _file(name: str, data: bytes) -> Iterator[Path]:
+    """A file in a directory of its own."""
+    with TemporaryDirectory() as directory:
+        path = Path(directory, name)
+        path.write_bytes(data)
+        yield path
+
+
+@cache
+def _knowledge() -> KnowledgeBase:
+    """The shipped records, in a cache that is kept for this process alone."""
+    cache_directory = TemporaryDirectory()
+    with patch.dict(os.environ, KB_CACHE=cache_directory.name):
+        knowledge = KnowledgeBase.open(Settings())
+    weakref.finalize(knowledge, cache_directory.cleanup)
+    return knowledge
+
+
+@cache
+def _conversation() -> Conversation:
+    return begin(diagnose(Log.from_text(_ERROR), _knowledge()))
 
 
 @cache

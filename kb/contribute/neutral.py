@@ -7,7 +7,7 @@ stays as consistent as the original log.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import msgspec
 
@@ -25,6 +25,9 @@ _HOSTS = re.compile(
 )
 """Where a host is named: behind a word, in front of a port, or with its domain."""
 
+_MAX_NAME_CHARACTERS = 253
+"""Of a host with its domain (RFC 1035)."""
+_WORD = re.compile(rf"(?<![\w.-])[\w.-]{{1,{_MAX_NAME_CHARACTERS}}}(?![\w.-])")
 _NUMBERED = re.compile(r"[A-Za-z].*\d")
 _NO_HOST = re.compile(rf"{host_pattern('numbered_part')}|node-\d+", re.IGNORECASE)
 """... and the names that replace others, which stay when a text is made neutral twice."""
@@ -54,7 +57,9 @@ def _path(path: str, _number: int) -> str:
 
 
 _REPLACEMENTS = (
-    Replacement(re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]*\w"), lambda _name, _n: "user@example.org"),
+    Replacement(
+        re.compile(r"\b[\w.+-]{1,64}@[\w-]+\.[\w.-]*\w"), lambda _name, _n: "user@example.org"
+    ),
     Replacement(
         re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"),
         lambda _name, number: f"00000000-0000-0000-0000-{number:012}",
@@ -83,13 +88,33 @@ _REPLACEMENTS = (
 def neutral(text: str, hosts: Collection[str] = ()) -> str:
     """The text with neutral names; `hosts` are those that are known from elsewhere."""
     named = {host for host in (*hosts, *_named_hosts(text)) if is_host(host)}
-    named |= {host for host in missing_hosts(named, text.split("\n")) if host in text}
-    for number, host in enumerate(sorted(named, key=lambda name: (-len(name), name)), 1):
-        whole = rf"(?<![\w.-]){re.escape(host)}(?![\w-])"
-        text = re.sub(whole, f"node-{number}", text)
+    spoken_of = {name for word in _WORD.findall(text) for name in _names_in(word)}
+    named |= spoken_of.intersection(missing_hosts(named, text.split("\n")))
+    ordered = sorted(named, key=lambda name: (-len(name), name))
+    text = _renamed(text, {host: f"node-{number}" for number, host in enumerate(ordered, 1)})
     for replacement in _REPLACEMENTS:
         text = _replaced(text, replacement)
     return text
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """The text with each name replaced where it stands as a whole, or in front of a dot."""
+
+    def new(word: re.Match[str]) -> str:
+        known = next((name for name in _names_in(word[0]) if name in names), None)
+        return word[0] if known is None else names[known] + word[0][len(known) :]
+
+    for name in names:
+        if ":" in name:  # an address: no word
+            text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", names[name], text)
+    return _WORD.sub(new, text)
+
+
+def _names_in(word: str) -> Iterator[str]:
+    """A word, and what stands in front of each of its dots, longest first."""
+    while word:
+        yield word
+        word = word.rpartition(".")[0]
 
 
 def _named_hosts(text: str) -> Iterator[str]:
@@ -102,7 +127,9 @@ def _named_hosts(text: str) -> Iterator[str]:
 def is_host(name: str) -> bool:
     """Whether a name can be that of a host: it holds a number, or a domain that is not
     everybody's."""
-    if name.startswith("localhost") or _NO_HOST.fullmatch(name) or is_public(name):
+    if len(name) > _MAX_NAME_CHARACTERS or name.startswith("localhost"):
+        return False
+    if _NO_HOST.fullmatch(name) or is_public(name):
         return False
     return bool(_NUMBERED.match(name)) or "." in name
 

@@ -16,8 +16,13 @@ _MIN_CHARACTERS, _MAX_CHARACTERS = 16, 120
 """Of a pattern: shorter text is in every log, longer text changes with the next version."""
 _MIN_WORDS = 3
 """Number of words in a pattern; fewer name a thing, but say nothing about it."""
-_DIFFERS = re.compile(r"<[^<>]*>|[^\s'\"(]*/[^\s'\")]*|[^\s,;()\[\]{}'\"=]*\d[^\s,;()\[\]{}'\"=]*")
-"""Parts that differ from print to print: paths, and words with a number such as times and hosts."""
+_DIFFERS = re.compile(
+    r"<[^<>]*>"
+    r"|(?<![^\s'\"()<>])[^\s'\"()<>/]*+/[^\s'\")]*"
+    r"|(?<![^\s,;()\[\]{}'\"=<>])[^\s,;()\[\]{}'\"=<>\d]*+\d[^\s,;()\[\]{}'\"=]*"
+)
+"""Parts that differ from print to print: paths, and words with a number such as times and hosts.
+Each is looked for from the beginning of a word on."""
 _LOOSE = " \t,;:([{]}'\"=|-.&*#>"
 _SOURCE = re.compile(r"\s*(?:File \"|raise |except |assert |return |frame #)")
 """Lines of a traceback that quote the program."""

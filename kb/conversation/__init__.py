@@ -1,6 +1,6 @@
 """A chat that knows the case: state is a value, each turn a pure function of it. No model."""
 
-from kb.conversation.dialogue import begin, reply
+from kb.conversation.dialogue import begin, leave_out, reply
 from kb.conversation.state import MAX_CONVERSATION_MATCHES, Conversation, Speaker, Statement, Turn
 
 __all__ = [
@@ -10,5 +10,6 @@ __all__ = [
     "Statement",
     "Turn",
     "begin",
+    "leave_out",
     "reply",
 ]

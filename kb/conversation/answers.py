@@ -18,7 +18,7 @@ _OTHER_WORDS = {
     r"|不知道|不清楚|不确定|跳过",
     "none of these": r"none|neither|none of (?:them|these)|no|nope|都不是|都没有|没有",
 }
-_FIRST_CLAUSE = re.compile(r"\s*[,，;；。]\s*|\.\s+")
+_FIRST_CLAUSE = re.compile(r"(?<!\s)\s*[,，;；。]\s*|\.\s+")
 
 
 def match_answer(

@@ -27,7 +27,7 @@ class Command(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-_ABOUT = r"(?:\s+(?:of|for)?\s*(?P<name>.+?))?"
+_ABOUT = r"(?:\s+(?:(?:of|for)\s+)?(?P<name>\S.*?))?"
 
 _PHRASES = (
     (Request.HELP, r"help|\?|帮助|怎么用|what can i (?:say|ask)"),
@@ -39,7 +39,7 @@ _PHRASES = (
     (
         Request.STATEMENTS,
         r"what (?:did|have) i (?:tell|told|say|said)(?: you| so far)*"
-        r"|我(?:都|刚才|之前)*(?:说|告诉)(?:过|了|过你|了你|你)*(?:什么|些什么|哪些|啥)",
+        r"|我(?:都|刚才|之前)*(?:说|告诉)[过了你]*(?:什么|些什么|哪些|啥)",
     ),
     (
         Request.WHY_NOT,

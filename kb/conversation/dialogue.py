@@ -9,14 +9,18 @@ import msgspec
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import Request, to_command
 from kb.conversation.explain import answer
-from kb.conversation.interpret import interpret
+from kb.conversation.interpret import interpret, search_output
 from kb.conversation.opening import opening
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, first_question
-from kb.log.clean import strip_controls
+from kb.log.clean import replace_surrogates, strip_controls
 from kb.questions import next_question
+
+MAX_TALK_CHARACTERS = 1_000
+"""A message that is longer was pasted: it is searched as the output of a program, whatever words
+are in it. Ten lines of a terminal, more than people type."""
 
 _NOT_UNDERSTOOD = (
     "I did not understand that, so nothing changes. Type `help` to see what I understand."
@@ -34,13 +38,15 @@ def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Co
 
     The same arguments give the same value.
     """
-    text = strip_controls(text).strip()
+    text = _cleaned(text).strip()
     if not text:
         return conversation
     current = _with_turns(conversation, [Turn(Speaker.USER, text)])
+    if len(text) > MAX_TALK_CHARACTERS:
+        return _told(current, search_output(text, conversation, knowledge))
     statement = match_answer(text, conversation, knowledge)
     if statement:
-        return _with_statements(current, (*current.statements, statement))
+        return _told(current, statement)
     command = to_command(text)
     if command and command.request is Request.UNDO:
         return _undo(current)
@@ -49,9 +55,23 @@ def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Co
     statement = interpret(text, conversation, knowledge)
     if statement is None and is_answer(text):
         return _with_turns(current, [tool_turn(_no_answer(current), ())])
+    return _told(current, statement)
+
+
+def leave_out(conversation: Conversation, text: str, why: str) -> Conversation:
+    """The conversation after a message that could not be read; `why` is a sentence."""
+    return _with_turns(conversation, [Turn(Speaker.USER, _cleaned(text)), tool_turn(why, ())])
+
+
+def _cleaned(text: str) -> str:
+    """Without what a terminal interprets, and what UTF-8 cannot hold."""
+    return strip_controls(replace_surrogates(text))
+
+
+def _told(conversation: Conversation, statement: Statement | None) -> Conversation:
     if statement is None:
-        return _with_turns(current, [tool_turn(_NOT_UNDERSTOOD, ())])
-    return _with_statements(current, (*current.statements, statement))
+        return _with_turns(conversation, [tool_turn(_NOT_UNDERSTOOD, ())])
+    return _with_statements(conversation, (*conversation.statements, statement))
 
 
 def _no_answer(conversation: Conversation) -> str:

@@ -27,7 +27,7 @@ _TRIED = re.compile(
     re.IGNORECASE,
 )
 """Says that something was done."""
-_PERHAPS = re.compile(r".*(?:\b(?:i|we)\b.*\balready\b|^already\b|已经)", re.IGNORECASE)
+_PERHAPS = re.compile(r"(?>.*?\b(?:i|we)\b).*\balready\b|already\b|.*已经", re.IGNORECASE)
 """Also an action, but only if it matches a step: "already waiting for hours" is not an action."""
 STEP_DONE = re.compile(
     r"(?:step \d{1,2}|第\s*\d{1,2}\s*步)\s*(?:is |was )?(?:done|做过|做了|完成).*", re.IGNORECASE

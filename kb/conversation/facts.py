@@ -39,12 +39,13 @@ _ONE = frozenset("1 one a single 一 单".split())
 _NODES = re.compile(
     r"\b(\d+|one|a|single|two|three|four|several|multiple|many|both)[- ]?(?:single )?"
     r"(?:nodes?|hosts?|machines?|servers?|box(?:es)?)\b"
-    r"|(\d+|单|一|两|双|二|三|四|多|几)\s*(?:个|台)?\s*(?:节点|机器|机|主机|服务器)",
+    r"|((?<!\d)\d+|单|一|两|双|二|三|四|多|几)\s{0,2}(?:个|台)?\s{0,2}(?:节点|机器|机|主机|服务器)",
     re.IGNORECASE,
 )
-_VERSION = re.compile(r"\b([A-Za-z][A-Za-z_-]+)[ =:]*(?:version )?v?(\d+\.\d+(?:\.\d+)*)")
+_VERSION = re.compile(r"\b([A-Za-z][A-Za-z_-]{1,40})[ =:]*(?:version )?v?(\d+\.\d+(?:\.\d+)*)")
 _ALSO = re.compile(
-    r"\b(?:also|same|still)\b.*\b(?:with|on|under|using|in|without)\b(?P<what>.*)"
+    # The first "also" and the last preposition, each looked for once.
+    r"(?>.*?\b(?:also|same|still)\b).*\b(?:with|on|under|using|in|without)\b(?P<what>.+)"
     r"|(?P<zh>.+?)(?:上|下|里)?(?:也|同样)(?:会|是|有|一样|卡|挂|报|出现)",
     re.IGNORECASE,
 )
@@ -117,7 +118,7 @@ def _unexplained(clause: str) -> set[str]:
 
 def _also(clause: str, candidates: Sequence[Incident]) -> Statement | None:
     """It also happens with something else: then what a record is about is not needed for it."""
-    match = _ALSO.search(clause)
+    match = _ALSO.match(clause)
     if not match:
         return None
     what = match["what"] or match["zh"]

@@ -12,20 +12,27 @@ from kb.corpus.base import KnowledgeBase
 from kb.evidence import collect
 from kb.log import Block
 
-_CLAUSES = re.compile(r"\s*[,;，；。]\s*|\.\s+|\s+but\s+|但是?|不过")
+_CLAUSES = re.compile(r"(?<!\s)\s*[,;，；。]\s*|\.\s+|(?<!\s)\s+but\s+|但是?|不过")
 
 
 def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
     """What the text states; None where nothing of it was understood."""
     if not STEP_DONE.fullmatch(text) and _is_output(text, knowledge):
-        found = search_statement(text, conversation, knowledge)
-        return combine(text, [found]) if found else None
+        return search_output(text, conversation, knowledge)
     parts, rest = _by_rule(text, conversation, knowledge)
     evidence = ", ".join(rest)
     found = search_statement(evidence, conversation, knowledge) if evidence else None
     if found:
         parts.append(found)
     return combine(text, parts) if parts else None
+
+
+def search_output(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement | None:
+    """What the text states as output of a program, not as words; None where it says nothing."""
+    found = search_statement(text, conversation, knowledge)
+    return combine(text, [found]) if found else None
 
 
 def _is_output(text: str, knowledge: KnowledgeBase) -> bool:

@@ -57,7 +57,7 @@ _EXIT_CODE = re.compile(
     re.IGNORECASE,
 )
 _SIGNAL = re.compile(r"\b(SIG(?:KILL|TERM|SEGV|BUS|ABRT|FPE|ILL|HUP|INT))\b")
-_XID = re.compile(r"\bXid\b(?: \([^)]*\))?[:# ]*(?:error |code )?(\d{1,3})\b", re.IGNORECASE)
+_XID = re.compile(r"\bXid\b(?: \([^()]*\))?[:# ]*(?:error |code )?(\d{1,3})\b", re.IGNORECASE)
 _CUDA_ERROR = re.compile(
     r"\b(?:CUDA|cu\w+|cuda\w*|driver)[ -]?(?:error|failure|code|err)s?(?: code)?\W{0,3}(\d{1,3})\b"
     r"|\b(?:error|code|错误码?)\W{0,2}(\d{3})\b",

@@ -65,7 +65,7 @@ _SIGNAL_WORDS = {
     "terminated": SIGTERM,
     "out of memory": SIGKILL,
 }
-_TORCHRUN_KEY = re.compile(r"^\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ")
+_TORCHRUN_KEY = re.compile(r"^[ \t]+(?P<key>time|host|rank|exitcode|error_file|traceback)[ \t]*: ")
 _TORCHRUN_RANK = re.compile(r"(?<!\d)(\d+) \(local_rank: (\d+)\)")
 _TORCHRUN_EXIT = re.compile(r"(?<!\d)(-?\d+) \(pid: (\d+)\)")
 """The table of torchrun has six lines, and which of them says best how a rank ended depends on the

@@ -13,9 +13,12 @@ from ClusterShell.RangeSet import RangeSet, RangeSetException, RangeSetParseErro
 
 from kb.numbers import MAX_INT, read_int, read_ints
 
-_LAST_PART = re.compile(r"(\d+|(?<=[-_])[a-z])(?!.*\d)")
+_LAST_NUMBER = re.compile(r"(?<!\d)\d++(?=\D*+$)")
+_LETTER = re.compile(r"(?<=[-_])[a-z]")
 _COUNT = re.compile(r"nnodes[\"' =:]+(?:\d+:)?(\d+)|\b(\d+) nodes\b|num_nodes[ =:]+(\d+)")
 
+_MAX_SHAPES = 100
+"""Ways in which the hosts of a job are named; of more, those of most hosts count."""
 _MAX_NODES = 100_000
 """Numbers that are gone through; a larger one in a name is a date or a serial number."""
 _MAX_RANKS_OF_A_LIST = 10_000
@@ -24,7 +27,7 @@ _MAX_HOSTS_OF_A_LIST = 1_000
 """A longer list, by the product of its brackets, is not read: it hardly tells where a rank ran."""
 _NO_LIST = (NodeSetException, RangeSetException, ValueError)
 """Raised by ClusterShell for a text that is no list."""
-_BRACKETS = re.compile(r"\[([^\]]*)\]")
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 
 
 def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
@@ -33,16 +36,13 @@ def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
     Where none is spoken of, the gaps in the numbering up to the number of nodes that is stated.
     """
     texts = list(lines)
-    shapes = {_LAST_PART.sub("#", host, count=1) for host in present}
+    parts = ((host, _last_part(host)) for host in sorted(present))
+    shapes = Counter((host[: part.start()], host[part.end() :]) for host, part in parts if part)
     mentioned: Counter[str] = Counter()
-    for shape in shapes:
-        if "#" in shape:
-            stem, _, rest = shape.partition("#")
-            name = re.compile(
-                rf"(?<![\w-]){re.escape(stem)}(?:\d+|[a-z]){re.escape(rest)}(?![\w-])"
-            )
-            for text in texts:
-                mentioned.update(set(name.findall(text)))
+    for (stem, rest), _hosts in shapes.most_common(_MAX_SHAPES):
+        name = re.compile(rf"(?<![\w-]){re.escape(stem)}(?:\d+|[a-z]){re.escape(rest)}(?![\w-])")
+        for text in texts:
+            mentioned.update(set(name.findall(text)))
     absent = [host for host, _count in mentioned.most_common() if host not in present]
     return absent or _gaps(present, texts)
 
@@ -50,7 +50,7 @@ def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
 def _gaps(present: Collection[str], lines: Iterable[str]) -> list[str]:
     counts = (m for text in lines if (m := _COUNT.search(text)))
     stated = list(read_ints(next(filter(None, m.groups())) for m in counts))
-    parts = ((m[1], host) for host in present if (m := _LAST_PART.search(host)))
+    parts = ((m[0], host) for host in present if (m := _last_part(host)))
     numbered = {number: host for part, host in parts if (number := read_int(part)) is not None}
     if not numbered:
         return []
@@ -65,10 +65,15 @@ def _gaps(present: Collection[str], lines: Iterable[str]) -> list[str]:
 def _renumbered(host: str, number: int) -> str:
     """The name of a sibling; numbers keep their width where they are padded."""
 
-    def write(match: re.Match[str]) -> str:
-        return str(number).zfill(len(match[1]) if match[1].startswith("0") else 1)
+    part = _last_part(host)
+    assert part is not None, host  # noqa: S101  it has siblings
+    digits = str(number).zfill(len(part[0]) if part[0].startswith("0") else 1)
+    return f"{host[: part.start()]}{digits}{host[part.end() :]}"
 
-    return _LAST_PART.sub(write, host, count=1)
+
+def _last_part(host: str) -> re.Match[str] | None:
+    """What differs between siblings: the last number of a name, or else a letter of its own."""
+    return _LAST_NUMBER.search(host) or _LETTER.search(host)
 
 
 def read_ranks(text: str) -> list[int]:

@@ -17,6 +17,8 @@ from kb.rules.rows import Layout, Origin
 __all__ = ["Origin", "is_system_log", "number_siblings", "origin_of"]
 
 _NUMBER, _LETTER = re.compile(r"\d+"), re.compile(r"(?<![A-Za-z])[a-z](?![A-Za-z])")
+_MAX_NUMBERS_OF_A_NAME = 16
+"""Numbers of a path that may be the rank, the last ones: a date, a job and a host come before."""
 _COMPRESSED = re.compile(r"\.(?:gz|zst)$", re.IGNORECASE)
 _NO_HOST = re.compile(host_pattern("part_of_a_file_name"), re.IGNORECASE)
 _SYSTEM = re.compile(
@@ -53,7 +55,7 @@ def number_siblings(names: Sequence[str]) -> dict[str, int]:
     groups: dict[str, dict[str, int]] = {}
     for name in names:
         bare = _COMPRESSED.sub("", name)
-        for match in _NUMBER.finditer(bare):
+        for match in [*_NUMBER.finditer(bare)][-_MAX_NUMBERS_OF_A_NAME:]:
             shape = _LETTER.sub("*", f"{bare[: match.start()]}#{bare[match.end() :]}")
             if (number := read_int(match[0])) is not None:
                 groups.setdefault(shape, {})[name] = number

@@ -14,7 +14,7 @@ _FIXED_IN = re.compile(rf"^([A-Za-z][\w -]*?) {_NUMBER}")
 _FROM = re.compile(rf"^{_NUMBER}(?: and (?:later|newer)| to )")
 _UP_TO = re.compile(rf"^(?:up to |\d+(?:\.\d+)* to ){_NUMBER}")
 _BEFORE = re.compile(rf"^before {_NUMBER}")
-_SEVERAL = re.compile(r"[,;] |\(.*before")
+_SEVERAL = re.compile(r"[,;] |^[^(]*\(.*before", re.DOTALL)
 """An environment of more than one clause is for people to read."""
 
 

@@ -95,12 +95,17 @@ class Service:
         return self._ask(search)
 
     def reply(self, conversation: Conversation, text: str) -> Future[Conversation]:
-        """Take in what the user says."""
+        """Take in what the user says. If that fails unforeseen, the conversation goes on without
+        it, and says so."""
 
         def answer(knowledge: KnowledgeBase) -> Conversation:
-            from kb.conversation import reply
+            from kb.containment import contained
+            from kb.conversation import leave_out, reply
 
-            return reply(conversation, text, knowledge)
+            losses: list[str] = []
+            with contained("This message could not be read, so nothing changes", losses.append):
+                return reply(conversation, text, knowledge)
+            return leave_out(conversation, text, f"{losses[0]}.")
 
         return self._ask(answer)
 

@@ -389,6 +389,14 @@ def test_hostile_words_stay_words(knowledge: KnowledgeBase) -> None:
     assert not any("\x1b" in turn.text or "\u202e" in turn.text for turn in conversation.turns)
 
 
+@pytest.mark.parametrize("text", ["also with", "same on", "still in", "it also happens with,"])
+def test_a_sentence_that_ends_in_a_preposition_is_answered(
+    knowledge: KnowledgeBase, text: str
+) -> None:
+    after = talk(opened(WATCHDOG, knowledge), knowledge, text, "undo")
+    assert said(after)
+
+
 def test_a_quiet_log_with_a_complaint_finds_what_the_complaint_is_about(
     knowledge: KnowledgeBase,
 ) -> None:

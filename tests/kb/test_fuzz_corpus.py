@@ -20,6 +20,11 @@ def test_found_input_breaks_nothing(path: Path) -> None:
     TARGETS[path.parent.name](path.read_bytes())
 
 
+def test_each_target_has_seeds() -> None:
+    """`make fuzz` runs the targets that have a directory."""
+    assert {path.parent.name for path in FOUND} == set(TARGETS)
+
+
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("data", [b"", b"\n", b"\xff", b"---\n---\n"])
 def test_hardly_anything_breaks_nothing(target, data: bytes) -> None:  # type: ignore[no-untyped-def]

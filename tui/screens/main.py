@@ -182,7 +182,11 @@ class MainScreen(Screen[None]):
             if case is None:
                 return
             reply = self.app.service.reply(case.conversation, event.text)
-            conversation = await wrap_future(reply)
+            try:
+                conversation = await wrap_future(reply)
+            except KbError as error:
+                self.app.tell(str(error), severity="error")
+                return
             if self.case and self.case.user_input is case.user_input:
                 self.case = self.case.said(conversation)
                 await self._show_matches(self.case)

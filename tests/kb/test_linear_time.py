@@ -1,0 +1,311 @@
+"""Time grows with the length of a line, and not with its square: no hostile line stops the tool.
+
+Each function that takes a line, a message or a name gets pumps: one piece, repeated until it is
+8,000 characters long. Four times the text may take six times as long; what goes back over the text
+from each of its characters takes sixteen times as long. That is no measure of speed: a slower
+machine takes longer for both. A new function is a row of `FUNCTIONS`, a new piece a word of
+`_PIECES`.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from index.tokens import tokenize
+from kb.classify.cluster import find_clusters
+from kb.classify.result import MainLine, Result
+from kb.contribute.neutral import is_host, is_public, neutral
+from kb.contribute.signatures import literal_parts
+from kb.contribute.todo_marks import find_blanks
+from kb.conversation import Conversation, begin, reply
+from kb.conversation.answers import is_answer, match_answer
+from kb.conversation.commands import to_command
+from kb.conversation.done_steps import parse_done_step
+from kb.conversation.facts import extract_facts
+from kb.conversation.interpret import interpret
+from kb.conversation.naming import record_by_name
+from kb.conversation.speech import tool_turn
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import diagnose
+from kb.errors import IncidentError
+from kb.evidence.facts import find_facts
+from kb.evidence.glossary import translate
+from kb.evidence.markers import MARKERS, Grade, grade_line
+from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
+from kb.evidence.secrets import mask_secrets, without_secrets
+from kb.evidence.stacks import read_stack
+from kb.evidence.systems import systems_in
+from kb.job.attribution import attribute_lines, prescan
+from kb.job.exits import launcher_speaks, read_exits, reports_exit
+from kb.job.failures import classify
+from kb.job.hostlists import missing_hosts, read_hosts, read_ranks
+from kb.job.lines import Line
+from kb.log import Log
+from kb.log.clean import clean_block, collapse_progress, escape_controls, strip_controls
+from kb.log.layout import is_system_log, number_siblings, origin_of
+from kb.log.lines import MAX_LINE_BYTES
+from kb.log.mask import mask
+from kb.log.prefixes import split_prefix
+from kb.log.speakers import learn_way
+from kb.log.timestamps import read_stamp
+from kb.markdown import parse, read
+from kb.questions import KnownEnvironment
+from kb.questions.environment import FAMILIES, names_family
+from kb.questions.observe import PRINTED
+from kb.questions.versions import fits
+from kb.soft_breaks import join_soft_breaks
+from kb.verdict import Verdict
+from kb.views.prose import prose
+from tui.prose import inline
+
+pytestmark = pytest.mark.slow
+
+_STEP = 4
+"""How much longer each text is than the one before."""
+_MAX_RATIO = 6
+"""Of the seconds: 4 where time is linear and 16 where it is quadratic; a busy machine adds some."""
+_SLACK_SECONDS = 0.0005
+"""On top of it: below this, a clock tells little."""
+_MEASURABLE_SECONDS = 0.001
+"""Where the shorter text takes as long as this, no longer ones are tried."""
+_REPEATS = (1, 3, 10)
+"""How often both texts are read; more often where they seem to fail. The shortest time counts."""
+_MAX_CHARACTERS = 8_000
+
+_PIECES = """\
+a¦A¦1¦12 ¦0.¦.¦, ¦;¦:¦-¦--a ¦_¦/¦\\¦|¦=¦== ¦#¦50% ¦@¦&amp;¦*a ¦+¦~¦?¦!¦"¦'¦"a ¦`a` ¦(¦)¦[¦]¦[[¦{¦<\
+¦<>¦[](¦a-a-¦a.a.¦a1-¦a_¦a/¦/a¦/a/b:¦a: ¦a=b, ¦1.¦1/¦1-1,¦1:¦01:¦ab:¦10.0.0.1 ¦10.0.0.1:1¦0x1f \
+¦deadbeef-¦://¦http://a:¦s3://¦a@b¦a@b.¦ab¦a b ¦    ¦. ¦but ¦ but¦not ¦no a ¦n't ¦also ¦with \
+¦also with ¦on ¦i ¦i already ¦already ¦tried ¦1 node ¦2 nodes ¦node ¦NCCL 2.¦torch ¦why not \
+¦fix of ¦the ¦(before ¦host: ¦host-¦from a1 ¦to ¦rack¦node-1,¦rank ¦[rank¦[rank1]: ¦rank=1 \
+¦[1,0]<stderr>¦1: ¦worker ¦pid ¦pid=1 ¦(pid=1, ¦[default1]¦Nov 21 ¦2026-11-21 ¦10:10:10.\
+¦I1121 10:10:10.1 ¦INFO ¦[ERROR] ¦srun: ¦error ¦0 errors ¦failed (exitcode: ¦segfault at \
+¦Signal: ¦SignalException ¦DataLoader worker ¦task 1: ¦--local_rank=1 ¦last enqueued ¦1: a: <> \
+¦cn[1-2],¦cn[1¦exit code ¦Xid (¦world_size ¦SeqNum=¦NCCL_A ¦token=¦_TOKEN¦password: ¦password\
+¦secret_key¦bearer ¦auth¦login ¦curl -u ¦api key ¦aws¦eyJa¦sk-a-¦-----BEGIN A PRIVATE KEY-----\
+¦-----BEGIN ¦MII¦File "a", ¦Traceback (¦1% ¦1/2 [¦没¦也¦上也会¦过你¦节点¦试过¦已经¦，¦。¦但¦é\
+¦\u200b¦ß¦１"""
+PIECES = (
+    *_PIECES.split("¦"),
+    "\t",
+    "\n",
+    "\n\n",
+    "- a\n",
+    "1. a\n",
+    "> ",
+    "\r",
+    "1\r",
+    "\x1b",
+    "\x1b[",
+)
+FRAMES = (("", ""), ("x", " y!"))
+"""What stands in front of a pump, and behind it."""
+
+
+PATH_MAX = 4_096
+"""Bytes of a path on Linux."""
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """A function, and what its texts are like."""
+
+    read: Callable[[str], object]
+    heads: tuple[str, ...] = ()
+    """Further beginnings: behind these it reads on."""
+    longest: int = _MAX_CHARACTERS
+    """Characters of a text: whoever calls it cuts longer ones."""
+
+
+RECORD = Path("incidents/nccl/nccl-shm-too-small-container.md").read_text(encoding="utf-8")
+INCIDENTS = [read(path) for path in sorted(Path("incidents/nccl").glob("*.md"))[:12]]
+
+
+def _record(before: str, after: str = "\n") -> Callable[[str], object]:
+    """Parse a record with a text put in behind a mark of it."""
+    start, mark, end = RECORD.partition(before)
+    assert mark
+
+    def parse_it(text: str) -> None:
+        with suppress(IncidentError):
+            parse(f"{start}{mark}{text}{after}{end}")
+
+    return parse_it
+
+
+def _job(text: str) -> None:
+    texts = ("[rank0]: step 1", f"[rank1]: {text}", "node-1: boom")
+    lines = [Line("a.log", number, text, Grade.ERROR) for number, text in enumerate(texts, 1)]
+    read_exits(attribute_lines({"a.log": lines}))
+
+
+def _parts_of_a_path(text: str) -> str:
+    """A path of these characters: the name of a directory has at most 255 bytes."""
+    return "/".join(text[start : start + 250] for start in range(0, len(text), 250))
+
+
+def _known_versions(text: str) -> None:
+    header = INCIDENTS[0].header
+    environment = msgspec.structs.replace(header.environment, frameworks={"nccl": text})
+    changed = msgspec.structs.replace(header, environment=environment, fixed_in=text)
+    fits(msgspec.structs.replace(INCIDENTS[0], header=changed), {"nccl": "2.18"})
+
+
+def _clusters(text: str) -> None:
+    line = MainLine("a.log", 1, text)
+    found = (Result(path, Verdict.UNKNOWN, None, None, line) for path in "ab")
+    find_clusters(found, lambda _loss: None)
+
+
+_MARKERS = set(range(len(MARKERS)))
+_REQUESTS = ("我说", "why not ", "fix ", "what did i tell", "next")
+
+FUNCTIONS: dict[str, Reader] = {
+    "clean_block": Reader(lambda text: clean_block(text.encode())),
+    "collapse_progress": Reader(lambda text: collapse_progress(text.encode() + b"\rx")),
+    "strip_controls": Reader(strip_controls),
+    "escape_controls": Reader(escape_controls),
+    "mask": Reader(mask),
+    "split_prefix": Reader(split_prefix),
+    "read_stamp": Reader(read_stamp),
+    "learn_way": Reader(lambda text: learn_way([text] * 4)),
+    "origin_of": Reader(lambda text: origin_of(_parts_of_a_path(text)), longest=PATH_MAX),
+    "is_system_log": Reader(is_system_log),
+    "number_siblings": Reader(lambda text: number_siblings([text, f"{text}1"]), longest=PATH_MAX),
+    "find_facts": Reader(lambda text: find_facts([text])),
+    "systems_in": Reader(systems_in),
+    "grade_line": Reader(lambda text: grade_line(text, _MARKERS)),
+    "is_human_written": Reader(is_human_written),
+    "is_log": Reader(lambda text: is_log([text])),
+    "shows_progress": Reader(shows_progress),
+    "stops_midway": Reader(stops_midway),
+    "read_stack": Reader(
+        lambda text: read_stack(f"Traceback (most recent call last):\n {text}\n{text}".encode(), 0)
+    ),
+    "translate": Reader(lambda text: translate(f"{text}超时")),
+    "mask_secrets": Reader(mask_secrets, ("password",)),
+    "without_secrets": Reader(lambda text: without_secrets({"HF_TOKEN": text, text: "x"})),
+    "prescan": Reader(
+        lambda text: prescan([Line("a.log", 1, text, Grade.ERROR)] * 3), longest=MAX_LINE_BYTES
+    ),
+    "attribute_lines": Reader(_job, ("Process name: [[",), MAX_LINE_BYTES),
+    "reports_exit": Reader(reports_exit),
+    "launcher_speaks": Reader(launcher_speaks),
+    "classify": Reader(lambda text: classify(text, Grade.FATAL), longest=MAX_LINE_BYTES),
+    "missing_hosts": Reader(lambda text: missing_hosts({"node-1", text}, [text, "5 nodes"])),
+    "read_ranks": Reader(read_ranks, longest=MAX_LINE_BYTES),
+    "read_hosts": Reader(read_hosts, longest=MAX_LINE_BYTES),
+    "neutral": Reader(lambda text: neutral(f"host: node-17\n{text}\nfrom {text[:300]}")),
+    "is_host": Reader(is_host),
+    "is_public": Reader(is_public),
+    "literal_parts": Reader(lambda text: list(literal_parts([text]))),
+    "find_blanks": Reader(lambda text: list(find_blanks([text]))),
+    "find_clusters": Reader(_clusters),
+    "tokenize": Reader(lambda text: list(tokenize(text))),
+    "join_soft_breaks": Reader(join_soft_breaks),
+    "prose": Reader(prose),
+    "inline": Reader(inline),
+    "parse: title": Reader(_record("\ntitle: ", " ")),
+    "parse: front matter": Reader(_record("---\n")),
+    "parse: cause": Reader(_record("## Cause\n\n")),
+    "parse: fix": Reader(_record("## Fix\n\n")),
+    "parse: evidence": Reader(_record("## Evidence\n\n```text\n")),
+    "fits": Reader(_known_versions),
+    "names_family": Reader(lambda text: [names_family(family, text) for family in FAMILIES]),
+    "PRINTED": Reader(lambda text: [pattern.search(text) for pattern in PRINTED.values()]),
+    "is_answer": Reader(is_answer),
+    "to_command": Reader(to_command, _REQUESTS),
+    "extract_facts": Reader(lambda text: extract_facts(text, INCIDENTS[:3], KnownEnvironment())),
+    "tool_turn": Reader(lambda text: tool_turn(text, ())),
+}
+
+TALK: dict[str, Callable[[str, Conversation, KnowledgeBase], object]] = {
+    "match_answer": match_answer,
+    "parse_done_step": parse_done_step,
+    "interpret": interpret,
+    "record_by_name": record_by_name,
+    "reply": lambda text, conversation, knowledge: reply(conversation, text, knowledge),
+}
+"""Functions of a message that look things up."""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_time_is_linear_in_the_text(name: str) -> None:
+    assert not _superlinear(FUNCTIONS[name], PIECES)
+
+
+@pytest.mark.parametrize("name", TALK)
+def test_time_is_linear_in_the_message(name: str, knowledge: KnowledgeBase) -> None:
+    conversation = begin(diagnose(Log.from_text("NCCL timeout"), knowledge))
+    reader = Reader(
+        lambda text: TALK[name](text, conversation, knowledge), longest=4 * _MAX_CHARACTERS
+    )
+    assert not _superlinear(reader, PIECES[::6])
+
+
+def test_many_names_are_made_neutral_in_linear_time() -> None:
+    def replace_all(text: str) -> None:
+        words = ("".join(letters) for letters in product("abcdefghij", repeat=4))
+        neutral(" ".join(f"from {word}-7" for word, _ in zip(words, text, strict=False)))
+
+    assert not _superlinear(Reader(replace_all, longest=4_000), ("a",))
+
+
+def test_what_is_quadratic_is_noticed() -> None:
+    assert _superlinear(Reader(re.compile("a*b").search), ("a",))
+    assert not _superlinear(Reader(re.compile("a*").search), ("a",))
+
+
+def _superlinear(reader: Reader, pieces: Sequence[str]) -> list[str]:
+    """The pumps for which the function takes more than linear time, with the seconds."""
+    frames = [*FRAMES, *((head, "") for head in reader.heads)]
+    reader.read("warm up")
+    found = (_growth(reader, head, piece, tail) for piece in pieces for head, tail in frames)
+    return [growth for growth in found if growth]
+
+
+def _growth(reader: Reader, head: str, piece: str, tail: str) -> str | None:
+    def text(characters: int) -> str:
+        return f"{head}{piece * (characters // len(piece))}{tail}"
+
+    characters = reader.longest // _STEP**2
+    shorter = _seconds(reader, text(characters))
+    while characters < reader.longest:
+        characters *= _STEP
+        longer = _seconds(reader, text(characters))
+        if not _fits(shorter, longer):
+            for repeats in _REPEATS[1:]:
+                shorter = _seconds(reader, text(characters // _STEP), repeats)
+                longer = _seconds(reader, text(characters), repeats)
+                if _fits(shorter, longer):
+                    break
+            else:
+                return f"{head}{piece!r}*n{tail}: {shorter:.4f} s, {_STEP}*n: {longer:.4f} s"
+        if shorter >= _MEASURABLE_SECONDS:
+            break
+        shorter = longer
+    return None
+
+
+def _fits(shorter: float, longer: float) -> bool:
+    return longer <= _MAX_RATIO * shorter + _SLACK_SECONDS
+
+
+def _seconds(reader: Reader, text: str, repeats: int = _REPEATS[0]) -> float:
+    """CPU time of this process: what else runs on the machine does not count."""
+    times = []
+    gc.disable()
+    for _repeat in range(repeats):
+        start = time.process_time()
+        reader.read(text)
+        times.append(time.process_time() - start)
+    gc.enable()
+    return min(times)
