@@ -151,6 +151,7 @@ class _Lines:
         self._lowered = "\n" + text.lower()
         self._ends = [found.start() for found in re.finditer("\n", self._lowered)]
         self._known: dict[tuple[str, ...], list[int]] = {}
+        self._known_of_one: dict[str, list[int]] = {}
 
     def start(self, number: int) -> int:
         return self._starts[number]
@@ -185,8 +186,13 @@ class _Lines:
     def having(self, words: tuple[str, ...]) -> list[int]:
         """The numbers of the lines that hold one of the words, in order."""
         if words not in self._known:
-            self._known[words] = sorted({n for word in words for n in self._find(word)})
+            self._known[words] = sorted(set().union(*map(self._with, words)))
         return self._known[words]
+
+    def _with(self, word: str) -> list[int]:
+        if word not in self._known_of_one:
+            self._known_of_one[word] = list(self._find(word))
+        return self._known_of_one[word]
 
     def _find(self, word: str) -> Iterator[int]:
         place = self._lowered.find(word)
