@@ -112,7 +112,7 @@ def results(data: bytes) -> None:
         try:
             rows = read_rows(path)
         except OutputError as error:
-            _check_clean(str(error))
+            assert str(error)
             return
         path.write_bytes(encode([Result.from_row(row) for row in rows]))
         again = read_rows(path)
