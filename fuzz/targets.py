@@ -71,7 +71,7 @@ def evidence(data: bytes) -> None:
             assert 1 <= line.number <= max(found.total_lines, 1), line
             _check_clean(line.text)
             _check_clean(line.masked)
-        job = analyse(reading.files, reading.dumps)
+        job = analyse(reading.files, reading.dumps, reading.damaged_dumps)
         for culprit in job.job.culprits if job else ():
             _check_clean(culprit.text or "")
 

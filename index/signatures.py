@@ -17,6 +17,17 @@ import hyperscan
 from index.documents import Pattern
 from index.errors import PatternError
 
+_MAX_REPEATED = 512
+"""Characters that counted repeats add to an expression when they are written out: `.{0,200}` adds
+199. Two of a thousand in one expression take Hyperscan more than a second."""
+_TOKEN = re.compile(
+    r"\\x\{\w+\}|\\."
+    r"|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]"
+    r"|(?P<opens>\()|(?P<closes>\))|\{(?P<least>\d{1,9})(?:,(?P<most>\d{0,9}))?\}|.",
+    re.DOTALL,
+)
+"""An element of an expression, a parenthesis, or a count; `*`, `+` and `|` pass as elements."""
+
 _FIRST_ONLY: int = hyperscan.HS_FLAG_SINGLEMATCH
 _FLAGS: int = hyperscan.HS_FLAG_MULTILINE
 
@@ -130,8 +141,14 @@ def check(pattern: Pattern) -> None:
     """Compile one pattern alone.
 
     Raises:
-        PatternError: with the reason, when it does not compile or matches the empty text.
+        PatternError: with the reason, when it does not compile, matches the empty text, or takes
+            too long to compile.
     """
+    if pattern.regex and _repeated(pattern.text) > _MAX_REPEATED:
+        raise PatternError(
+            f"the pattern `{pattern.text}` repeats too much: counts such as {{0,50}} must add up to"
+            f" {_MAX_REPEATED} characters at most; write * or + instead"
+        )
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
         database.compile(
@@ -139,3 +156,23 @@ def check(pattern: Pattern) -> None:
         )
     except hyperscan.error as error:
         raise PatternError(f"the pattern `{pattern.text}` does not compile: {error}") from error
+
+
+def _repeated(regex: str) -> int:
+    """How many elements counted repeats add to an expression when they are written out."""
+    sizes, last, once = [0], 0, 0
+    for token in _TOKEN.finditer(regex):
+        if token["opens"]:
+            sizes.append(0)
+        elif token["closes"] and len(sizes) > 1:
+            last = sizes.pop()
+            sizes[-1] += last
+        elif token["least"]:
+            added = last * max(int(token["most"] or token["least"]) - 1, 0)
+            sizes[-1] += added
+            last += added
+        else:
+            last = 1
+            once += 1
+            sizes[-1] += 1
+    return sum(sizes) - once

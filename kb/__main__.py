@@ -60,8 +60,9 @@ def _run() -> int:
     except click.Abort:
         return ExitCode.INTERRUPTED
     except SystemExit as stop:
-        # Click ends with 1 when the reader of a pipe goes away (`kb list | head`).
-        return ExitCode.PIPE_CLOSED if stop.code == 1 else int(stop.code or 0)
+        if stop.code == 1:
+            return _ended_by_click()
+        return int(stop.code or 0)
     except OSError as error:  # the terminal is gone, the disk under a redirection is full, ...
         return _tell(click.ClickException(str(error)))
     except (MemoryError, ImportError) as error:  # a library that finds no memory cannot be loaded
@@ -77,6 +78,18 @@ def _run() -> int:
         return _tell(
             click.ClickException("COMP_WORDS and COMP_CWORD are odd; run: kb completion --help")
         )
+
+
+def _ended_by_click() -> int:
+    """Click ends with 1 where a completion is asked for by an unknown shell, and else when the
+    reader of a pipe goes away (`kb list | head`)."""
+    import click
+
+    from kb.cli.exit_codes import ExitCode
+
+    if "_KB_COMPLETE" not in os.environ:
+        return ExitCode.PIPE_CLOSED
+    return _tell(click.ClickException("_KB_COMPLETE is odd; run: kb completion --help"))
 
 
 def _tell(error: ClickException) -> int:

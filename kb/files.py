@@ -3,8 +3,10 @@ wrote."""
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +18,9 @@ from index.private import file_mode, make_directory
 from kb.errors import DamagedError, OutputError
 
 Stored = TypeVar("Stored")
+
+MAX_STORED_BYTES = 1 << 30
+"""Of a file that is read at once, such as the results of two million logs."""
 
 
 def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
@@ -33,6 +38,25 @@ def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
         if old is not None:
             part.chmod(old)
         part.replace(path)
+
+
+def read_regular(path: Path, most: int = MAX_STORED_BYTES) -> bytes:
+    """The content of an ordinary file: a device may have no end, and a pipe no writer.
+
+    Raises:
+        OSError: it is something else, has more than `most` bytes, or cannot be read.
+    """
+    with open(path, "rb", opener=_without_waiting) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+        return file.read()
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def decode_json(data: bytes, kind: type[Stored]) -> Stored:

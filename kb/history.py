@@ -16,7 +16,7 @@ from kb.containment import contained, surviving
 from kb.diagnosis import Diagnosis
 from kb.errors import OutputError
 from kb.evidence.secrets import without_secrets
-from kb.files import write_new, write_whole
+from kb.files import read_regular, write_new, write_whole
 from kb.paths import state_directory
 from kb.settings import Settings
 from kb.verdict import Verdict
@@ -107,7 +107,7 @@ class History:
 
     def _read(self) -> tuple[Search, ...]:
         try:
-            data = self._path.read_bytes()
+            data = read_regular(self._path)
         except FileNotFoundError:
             return ()
         losses: list[str] = []

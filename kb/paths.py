@@ -47,8 +47,8 @@ def state_directory() -> Path:
 
 def index_directory(incidents: Iterable[Path], model: str) -> Path:
     """The index of one list of incident directories and one encoder."""
-    key = "\0".join([*(str(path.resolve()) for path in incidents), model])
-    return cache_directory() / f"index-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    key = b"\0".join([*(os.fsencode(path.resolve()) for path in incidents), model.encode()])
+    return cache_directory() / f"index-{hashlib.sha256(key).hexdigest()[:16]}"
 
 
 def tier_directory(tier: str, model: str) -> Path:

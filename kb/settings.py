@@ -10,7 +10,11 @@ from pathlib import Path
 import msgspec
 
 from kb.errors import SettingsError
+from kb.files import read_regular
 from kb.paths import config_file
+
+_MAX_CONFIGURATION_BYTES = 1 << 14
+"""A hundred directories and keys; a table in a table in a table of a larger file takes long."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,26 +48,31 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
     """Read the configuration file, the environment and the command line, in this order.
 
     Raises:
-        SettingsError: the file is not TOML or holds an unknown key or a wrong value.
+        SettingsError: the file is not TOML or holds an unknown key or a wrong value, or a model is
+            named by what is no text.
     """
     stored = _read(config_file())
+    model = os.environ.get("KB_MODEL") or stored.model
+    if model and not model.isprintable():
+        raise SettingsError(
+            f"KB_MODEL or `model` in {config_file()} is not printable text; name a model or a path"
+        )
     directories = [*stored.incidents, *os.environ.get("KB_INCIDENTS", "").split(os.pathsep)]
     return msgspec.structs.replace(
         stored,
         incidents=(*filter(None, directories), *map(str, extra_incidents)),
-        model=os.environ.get("KB_MODEL") or stored.model,
+        model=model,
     )
 
 
 def _read(path: Path) -> Settings:
     try:
-        if path.exists() and not path.is_file():
-            raise SettingsError(f"the configuration {path} is not a file")
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, _MAX_CONFIGURATION_BYTES).decode()
     except (FileNotFoundError, NotADirectoryError):
         return Settings()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read the configuration {path}: {error}") from error
+        why = (isinstance(error, OSError) and error.strerror) or error
+        raise SettingsError(f"cannot read the configuration {path}: {why}") from error
     try:
         return msgspec.convert(tomllib.loads(text), Settings)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+OnClosed = Callable[[Path], None]
+"""Is told of a folder that cannot be listed."""
 
-def files_below(directory: Path) -> Iterator[os.DirEntry[str]]:
+
+def ignore_closed(_folder: Path) -> None:
+    """For whoever looks for files alone."""
+
+
+def files_below(directory: Path, on_closed: OnClosed = ignore_closed) -> Iterator[os.DirEntry[str]]:
     """Yield the regular files below a directory, and links to such, without hidden folders.
 
-    Links to directories are not followed, so there are no loops. A folder that cannot be listed is
-    passed over. `os.walk` and `Path.glob` call themselves in Python 3.11, and fail where a path has
-    a thousand levels.
+    Links to directories are not followed, so there are no loops. `on_closed` is told of a folder
+    that cannot be listed, be it the first one.
+
+    `os.walk` and `Path.glob` call themselves in Python 3.11, and fail where a path has a thousand
+    levels.
     """
     pending = [os.fspath(directory)]
     while pending:
-        for entry in _entries(pending.pop()):
+        folder = pending.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = list(listed)
+        except OSError:
+            on_closed(Path(folder))
+            continue
+        for entry in entries:
             if _is_folder(entry):
                 if not entry.name.startswith("."):
                     pending.append(entry.path)
             elif _is_regular(entry):
                 yield entry
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -27,14 +27,16 @@ class Unit(StrEnum):
     JOB = "job"
 
 
-def find_units(arguments: Iterable[str], unit: Unit) -> list[str]:
-    """Every unit once, in order of path.
+def find_units(arguments: Iterable[str], unit: Unit, listed: Iterable[str] = ()) -> list[str]:
+    """Every unit once, in order of path. A file of a list may be gone when it is its turn: a
+    `listed` path that cannot be found is a unit, which nobody can read.
 
     Raises:
         LogError: an argument matches no file.
         MissingExtraError: an argument is a URL and fsspec is not installed.
     """
-    return sorted({path for argument in arguments for path in _expanded(argument, unit)})
+    named = {path for argument in arguments for path in _expanded(argument, unit)}
+    return sorted(named.union(*(_listed(path, unit) for path in listed)))
 
 
 def open_log(unit: str) -> Log:
@@ -44,6 +46,13 @@ def open_log(unit: str) -> Log:
         LogError: it does not exist or cannot be read.
     """
     return _remote_log(unit) if _is_remote(unit) else Log.from_paths([Path(unit)])
+
+
+def _listed(path: str, unit: Unit) -> list[str]:
+    try:
+        return list(_expanded(path, unit))
+    except LogError:
+        return [path]
 
 
 def _expanded(argument: str, unit: Unit) -> Iterator[str]:
@@ -75,14 +84,18 @@ def _hits(argument: str) -> list[str]:
 
 
 def _files_below(path: str) -> Iterator[str]:
-    """All files below a directory, without hidden folders; for a file, the file itself."""
+    """All files below a directory, without hidden folders, and the folders that cannot be listed;
+    for a file, the file itself."""
     if _is_remote(path):
         system, inside = _filesystem(path)
         yield from map(system.unstrip_protocol, system.find(inside))
         return
     if not Path(path).is_dir():
         yield path
-    yield from map(str, log_files(Path(path)))
+        return
+    closed: list[Path] = []
+    yield from map(str, log_files(Path(path), closed.append))
+    yield from map(str, closed)
 
 
 def _filesystem(url: str) -> tuple[Any, str]:

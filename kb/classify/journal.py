@@ -16,7 +16,14 @@ from index.progress import Notify, silent_notify
 from kb.classify.result import Result, ResultRow
 from kb.containment import surviving
 from kb.errors import DamagedError, OutputError
-from kb.files import cannot_write, decode_json, write_new, write_whole
+from kb.files import (
+    MAX_STORED_BYTES,
+    cannot_write,
+    decode_json,
+    read_regular,
+    write_new,
+    write_whole,
+)
 from kb.log.clean import escape_controls
 
 _BEGIN = b'{"path":'
@@ -105,6 +112,8 @@ class Journal:
             return False
 
     def _rows_so_far(self) -> list[Result]:
+        if os.fstat(self._file.fileno()).st_size > MAX_STORED_BYTES:
+            raise OutputError(f"cannot resume {self.path}: it is too large for a result file")
         self._file.seek(0)
         whole, end, torn = self._file.read().rpartition(b"\n")
         if not torn.startswith(_BEGIN[: len(torn)]):
@@ -131,7 +140,7 @@ def read_rows(path: Path) -> list[ResultRow]:
         OutputError: the file cannot be read, or holds something else.
     """
     try:
-        return list(_rows(path.read_bytes().removesuffix(b"\n"), path))
+        return list(_rows(read_regular(path).removesuffix(b"\n"), path))
     except OSError as error:
         raise OutputError(f"cannot read {path}: {error.strerror or error}") from error
 

@@ -26,6 +26,9 @@ _OF_THE_TERMINAL = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Signals that a terminal sends to all processes of a command at once."""
 _THAT_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command, and that it handles."""
+_SAFE_PATH = "PYTHONSAFEPATH"
+"""If set, Python does not look for modules in the working directory, where logs lie that may have
+the names of modules."""
 
 _worker: Worker
 """Of this process, when it is one of the pool."""
@@ -88,13 +91,18 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
 
 @contextmanager
 def _starting_processes() -> Iterator[None]:
-    """Hold back what the terminal sends: a process inherits that, from its first moment to its
-    last. So this one alone hears Ctrl-C, and decides; the others end with it."""
+    """Hold back what the terminal sends, and look for modules only where this process does: a
+    process inherits both. So this one alone hears Ctrl-C, and decides; the others end with it."""
     with _signals_put_off():
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_TERMINAL)
+        was_safe = os.environ.get(_SAFE_PATH)
+        os.environ[_SAFE_PATH] = "1"
         try:
             yield
         finally:
+            os.environ.pop(_SAFE_PATH)
+            if was_safe is not None:
+                os.environ[_SAFE_PATH] = was_safe
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

@@ -95,7 +95,7 @@ def command(
     settings = load_settings(incidents)
     with ExitStack() as stack:
         journal = open_journal(stack, output, form, resume)
-        units = [found for found in find_units(_arguments(paths), unit) if not _is(found, output)]
+        units = [found for found in _units(paths, unit) if not _is(found, output)]
         if not units:
             raise LogError(" ".join(paths), "no files found; check the path or the pattern")
         with progress("Building the index") as report:
@@ -119,12 +119,9 @@ def command(
     raise finished.stopped or click.exceptions.Exit(_exit_code(finished))
 
 
-def _arguments(paths: tuple[str, ...]) -> Iterator[str]:
-    for path in paths:
-        if path == "-":
-            yield from filter(None, os.fsdecode(sys.stdin.buffer.read()).splitlines())
-        else:
-            yield path
+def _units(paths: tuple[str, ...], unit: Unit) -> list[str]:
+    listed = os.fsdecode(sys.stdin.buffer.read()).splitlines() if "-" in paths else []
+    return find_units((path for path in paths if path != "-"), unit, filter(None, listed))
 
 
 def _is(unit: str, output: Path | None) -> bool:

@@ -32,10 +32,17 @@ _PIPE_WIDTH = 80
 
 
 def output_console() -> Console:
-    """A console for results: coloured on a terminal, plain in a pipe or with `NO_COLOR`."""
+    """A console for results: coloured on a terminal, plain in a pipe or with `NO_COLOR`. No other
+    variable has a say, such as `FORCE_COLOR`."""
     from rich.console import Console
 
-    console = Console(highlight=False, emoji=False, markup=False, soft_wrap=False)
+    console = Console(
+        force_terminal=sys.stdout.isatty(),
+        highlight=False,
+        emoji=False,
+        markup=False,
+        soft_wrap=False,
+    )
     width = console.width if console.is_terminal else _PIPE_WIDTH
     console.width = max(_MIN_WIDTH, min(width, _MAX_WIDTH))
     return console

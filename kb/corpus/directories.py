@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from kb.errors import CorpusError, IncidentError
 from kb.incident import Incident
 from kb.paths import expand_user, packaged_incidents
 from kb.problem import Problem
-from kb.walk import files_below
+from kb.walk import OnClosed, files_below, ignore_closed
 
 
 class IncidentFile(msgspec.Struct, frozen=True):
@@ -81,13 +82,19 @@ class IncidentDirectories:
 
     def files(self) -> list[IncidentFile]:
         """The files that count, in order of their ids; overridden ones are left out."""
+        return self.files_and_closed()[0]
+
+    def files_and_closed(self) -> tuple[list[IncidentFile], list[IncidentFile]]:
+        """The files that count, and in their form the folders that cannot be listed: to read one
+        says so."""
         chosen: dict[str, IncidentFile] = {}
+        closed: list[IncidentFile] = []
         for directory in self.directories:
-            for path in markdown_files(directory):
-                chosen[path.stem] = IncidentFile(
-                    path, f"{directory.name}/{path.relative_to(directory)}"
-                )
-        return [chosen[key] for key in sorted(chosen)]
+            folders: list[Path] = []
+            for path in markdown_files(directory, folders.append):
+                chosen[path.stem] = _file_of(directory, path)
+            closed.extend(_file_of(directory, folder) for folder in folders)
+        return [chosen[key] for key in sorted(chosen)], closed
 
     def ids(self) -> list[str]:
         """The ids of all incidents; reads no file."""
@@ -101,7 +108,7 @@ class IncidentDirectories:
         """Read every file. Return the valid records, and the problems of the invalid ones."""
         incidents: list[Incident] = []
         problems: list[Problem] = []
-        for file in self.files():
+        for file in chain(*self.files_and_closed()):
             try:
                 incidents.append(file.read())
             except IncidentError as error:
@@ -114,7 +121,7 @@ class IncidentDirectories:
         from kb.corpus.document import digest
 
         content = SourceContent([], [], [])
-        for file in self.files():
+        for file in chain(*self.files_and_closed()):
             try:
                 source = file.source()
                 if stored.get(file.path.stem) == digest(source):
@@ -136,10 +143,14 @@ class IncidentDirectories:
         return digest.hexdigest()
 
 
-def markdown_files(directory: Path) -> Iterator[Path]:
+def _file_of(directory: Path, path: Path) -> IncidentFile:
+    return IncidentFile(path, f"{directory.name}/{path.relative_to(directory)}")
+
+
+def markdown_files(directory: Path, on_closed: OnClosed = ignore_closed) -> Iterator[Path]:
     """The incident files below a directory, sorted. Skips README.md, hidden files and everything
     that is not a regular file (pipes, devices, broken links)."""
-    named = (entry for entry in files_below(directory) if entry.name.endswith(".md"))
+    named = (entry for entry in files_below(directory, on_closed) if entry.name.endswith(".md"))
     shown = (
         entry for entry in named if not entry.name.startswith(".") and entry.name != "README.md"
     )

@@ -46,7 +46,7 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     losses = scanned.losses
     analysis = None
     with contained("nothing is said of who failed first", losses.append):
-        analysis = analyse(scanned.files, scanned.dumps, losses.append)
+        analysis = analyse(scanned.files, scanned.dumps, scanned.damaged_dumps, losses.append)
     opinion = _opinion(scanned, knowledge, analysis)
     verdict = opinion.verdict
     if verdict is Verdict.HEALTHY and losses:

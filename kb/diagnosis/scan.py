@@ -9,7 +9,7 @@ from kb.containment import contained
 from kb.evidence.collector import Collector
 from kb.evidence.marked import MarkedBlock
 from kb.job.lines import Line, LineKeeper, line_budget
-from kb.job.recorder import Dump, read_dump
+from kb.job.recorder import DamagedDump, Dump, read_dump
 from kb.log import Block, Log
 
 
@@ -22,6 +22,8 @@ class ScannedLog(msgspec.Struct, frozen=True):
     """By file: the lines that tell of a job."""
     dumps: list[Dump]
     """The collectives that ranks recorded."""
+    damaged_dumps: set[int]
+    """The ranks whose record cannot be read."""
     losses: list[str]
     """Parts that are left out, and why; one of each source."""
 
@@ -32,13 +34,17 @@ def scan_log(log: Log, signatures: Scanner, markers: Scanner) -> ScannedLog:
     Raises:
         LogError: a source cannot be read.
     """
-    scanned = ScannedLog(Collector(signatures), {}, [], [])
+    scanned = ScannedLog(Collector(signatures), {}, [], set(), [])
     budget = line_budget(len(log.sources))
     for source in log.sources:
         dump = read_dump(source)
-        if dump is not None:
+        if isinstance(dump, Dump):
             scanned.dumps.append(dump)
             continue
+        if isinstance(dump, DamagedDump):
+            scanned.damaged_dumps.add(dump.rank)
+            if not dump.is_text:
+                continue
         keeper = LineKeeper(budget)
         losses: list[str] = []
         for block in source.blocks():

@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from kb.errors import DamagedError, EvaluationError
-from kb.files import decode_json
+from kb.evaluate.expressions import check_expression
+from kb.files import decode_json, read_regular
 
 AMBIGUOUS = "ambiguous"
 """The kind of a report that has no right answer: it is asked, and counts nowhere."""
@@ -35,15 +36,17 @@ def read_cases(path: Path) -> list[LabelledReport]:
         EvaluationError: the file cannot be read, or a line is not such an object.
     """
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_regular(path).splitlines()
     except OSError as error:
-        raise EvaluationError(f"cannot read {path}: {error}") from error
+        raise EvaluationError(f"cannot read {path}: {error.strerror or error}") from error
     cases = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 case = decode_json(line, LabelledReport)
-            except DamagedError as error:
+                if case.fix_must_match is not None:
+                    check_expression(case.fix_must_match)
+            except (DamagedError, EvaluationError) as error:
                 raise EvaluationError(
                     f"{path}:{number} is not a labelled report: {error}"
                 ) from error

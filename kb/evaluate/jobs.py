@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -11,8 +10,9 @@ import msgspec
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
 from kb.errors import DamagedError, EvaluationError
+from kb.evaluate.expressions import check_expression, contains
 from kb.evaluate.outcome import remedy
-from kb.files import decode_json
+from kb.files import decode_json, read_regular
 from kb.job import QuotedLine
 from kb.log import Log
 from kb.verdict import Verdict
@@ -77,8 +77,11 @@ def read_truths(directory: Path) -> list[tuple[Path, Truth]]:
     found = []
     for path in sorted(directory.glob("*/truth.json")):
         try:
-            found.append((path.parent / "logs", decode_json(path.read_bytes(), Truth)))
-        except (OSError, DamagedError) as error:
+            truth = decode_json(read_regular(path), Truth)
+            for regex in filter(None, (truth.root_line, truth.right_advice)):
+                check_expression(regex)
+            found.append((path.parent / "logs", truth))
+        except (OSError, DamagedError, EvaluationError) as error:
             raise EvaluationError(f"{path} is not a valid truth.json: {error}") from error
     if not found:
         raise EvaluationError(f"{directory} contains no <job>/truth.json")
@@ -117,18 +120,22 @@ def _outcome(truth: Truth, diagnosis: Diagnosis) -> JobOutcome:
     first = job.culprits[0] if job and job.culprits else None
     failed = job.failed if job else diagnosis.verdict is not Verdict.HEALTHY
     best = diagnosis.matches[0] if diagnosis.verdict is Verdict.MATCH else None
-    advice = bool(re.search(truth.right_advice or "(?!)", remedy(best))) if best else None
+    advice = _has(truth.right_advice, remedy(best)) if best else None
     return JobOutcome(
         truth.id,
         truth.layout,
         truth.kind,
         failed is truth.failed,
         _is_culprit(truth, first),
-        truth.root_line is None or bool(first and re.search(truth.root_line, first.text or "")),
+        truth.root_line is None or (first is not None and _has(truth.root_line, first.text)),
         diagnosis.verdict,
         advice,
         first,
     )
+
+
+def _has(regex: str | None, text: str | None) -> bool:
+    return regex is not None and contains(regex, text or "")
 
 
 def _is_culprit(truth: Truth, first: QuotedLine | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Match, diagnose
 from kb.evaluate.cases import LabelledReport
+from kb.evaluate.expressions import contains
 from kb.log import Log
 from kb.verdict import Verdict
 
@@ -31,8 +31,10 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def remedy_position(self) -> int | None:
         """Where the first incident stands whose fix holds the remedy that the case asks for."""
-        wanted = re.compile(self.case.fix_must_match or "(?!)")
-        return self._first(lambda match: bool(wanted.search(remedy(match))))
+        wanted = self.case.fix_must_match
+        if wanted is None:
+            return None
+        return self._first(lambda match: contains(wanted, remedy(match)))
 
     @property
     def confidence(self) -> float:

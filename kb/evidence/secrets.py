@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from kb.evidence import EvidenceLine
+from kb.evidence.tables import Cell, cells_below
 from kb.rules import read_rows
-from kb.rules.rows import Secret, Token
+from kb.rules.rows import Column, Secret, Token
 
 Value = TypeVar("Value")
 
@@ -54,7 +55,9 @@ def mask_secrets(text: str) -> str:
     stay. Takes linear time. Its own output it returns unchanged."""
     text = _marks().sub(lambda mask: _mark(mask[1]), text)
     for _ in range(_MAX_PASSES):
-        masked = _hide(_find_within_lines, _hide(_find_tokens, _hide(_find_over_lines, text)))
+        masked = text
+        for find in (_find_over_lines, _find_in_tables, _find_tokens, _find_within_lines):
+            masked = _hide(find, masked)
         if masked == text:
             break
         text = masked
@@ -124,6 +127,21 @@ def _find_within_lines(text: str) -> Iterator[Found]:
                     yield Found(start + shift(start), end + shift(start), label)
 
 
+def _find_in_tables(text: str) -> Iterator[Found]:
+    """The cells under the name of a secret that would be masked after that name."""
+    lines = _Lines(text)
+    for words, heading, label in _columns():
+        cells: list[Cell] = []
+        for number in lines.having(words):
+            if not cells or cells[-1].end < lines.start(number):
+                cells += cells_below(text, lines.start(number), heading)
+        said = "\n".join(f"{label}='{text[slice(*cell)].replace(chr(39), '_')}'" for cell in cells)
+        masked = _hide(_find_within_lines, said).split("\n") if cells else []
+        for cell, line in zip(cells, masked, strict=True):
+            if line == f"{label}='{_mark(label)}'" and text[slice(*cell)].translate(_no_masks()):
+                yield Found(*cell, label)
+
+
 class _Lines:
     """The lines of a text, and which of them hold a word."""
 
@@ -133,11 +151,15 @@ class _Lines:
         self._lowered = "\n" + text.lower()
         self._ends = [found.start() for found in re.finditer("\n", self._lowered)]
         self._known: dict[tuple[str, ...], list[int]] = {}
+        self._known_of_one: dict[str, list[int]] = {}
+
+    def start(self, number: int) -> int:
+        return self._starts[number]
 
     def regions(self, words: tuple[str, ...], reach: int) -> list[tuple[int, int]]:
         """Where lines with one of the words lie, with so many lines before and after them."""
         regions: list[tuple[int, int]] = []
-        for number in self._with(words):
+        for number in self.having(words):
             first, last = number - reach, number + reach
             if regions and first <= regions[-1][1]:
                 first = regions.pop()[0]
@@ -147,7 +169,7 @@ class _Lines:
     def joined(self, words: tuple[str, ...]) -> tuple[str, Callable[[int], int]]:
         """The lines that hold one of the words, and how far a place in them lies from that place
         in the whole text."""
-        chosen = self._with(words)
+        chosen = self.having(words)
         parts = [self._text[self._starts[n] : self._starts[n + 1] - 1] for n in chosen]
         begins = [0, *accumulate(len(part) + 1 for part in parts)]
 
@@ -161,10 +183,16 @@ class _Lines:
         count = len(self._starts) - 1
         return self._starts[max(first, 0)], self._starts[min(last + 1, count)] - 1
 
-    def _with(self, words: tuple[str, ...]) -> list[int]:
+    def having(self, words: tuple[str, ...]) -> list[int]:
+        """The numbers of the lines that hold one of the words, in order."""
         if words not in self._known:
-            self._known[words] = sorted({n for word in words for n in self._find(word)})
+            self._known[words] = sorted(set().union(*map(self._with, words)))
         return self._known[words]
+
+    def _with(self, word: str) -> list[int]:
+        if word not in self._known_of_one:
+            self._known_of_one[word] = list(self._find(word))
+        return self._known_of_one[word]
 
     def _find(self, word: str) -> Iterator[int]:
         place = self._lowered.find(word)
@@ -247,11 +275,24 @@ def _detectors() -> tuple[tuple[int, tuple[str, ...], Detector], ...]:
     return tuple(
         (
             row.lines,
-            tuple(row.sign.replace("\\n", "\n").split("¦")),
+            _words(row.sign),
             Detector(row.pattern, re.IGNORECASE | re.MULTILINE, (row.shown or row.name,)),
         )
         for row in read_rows("secrets", "secret", Secret)
     )
+
+
+@cache
+def _columns() -> tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...]:
+    """The headings of secrets: words one of which stands there, the heading, and what is shown."""
+    return tuple(
+        (_words(row.sign), _compiled(row.pattern, re.IGNORECASE), row.name)
+        for row in read_rows("secrets", "column", Column)
+    )
+
+
+def _words(sign: str) -> tuple[str, ...]:
+    return tuple(sign.replace("\\n", "\n").split("¦"))
 
 
 @cache

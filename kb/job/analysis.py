@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -59,11 +59,12 @@ class Analysis(msgspec.Struct, frozen=True):
 def analyse(
     files: Mapping[str, Sequence[Line]],
     dumps: Sequence[Dump] = (),
+    damaged: Collection[int] = (),
     notify: Notify = silent_notify,
 ) -> Analysis | None:
     """Tell who failed first from lines of the logs of one job, by name of the file, and from its
-    recorded collectives; None where they are not from several ranks. What fails on the way is told
-    and left out."""
+    recorded collectives; None where they are not from several ranks. `damaged` are the ranks whose
+    record cannot be read. What fails on the way is told and left out."""
     if len(files) == 1 and not dumps:
         seen = prescan(*files.values())
         if not seen.several:
@@ -77,7 +78,7 @@ def analyse(
     *earlier, last = _attempt_numbers(log)
     comparison = None
     with contained("the flight-recorder dumps are not compared", notify):
-        comparison = compare(dumps)
+        comparison = compare(dumps, damaged)
     attempt = Attempt(
         _lines_of_last(log.lines, last),
         [one for one in exits if one.line.attempt >= last],

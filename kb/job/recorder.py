@@ -1,25 +1,24 @@
 """PyTorch Flight Recorder dumps: the last collectives of every rank, as a pickle or as JSON.
 
-A pickle can run code when it is read. These hold only plain values, so the reader knows no other:
-whatever names a class or a function is refused.
+A rank may die while it writes its own, so a damaged one is nothing special: the others are
+compared.
 https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html
 """
 
 from __future__ import annotations
 
-import io
-import pickle
-import pickletools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Annotated, Any, Never
+from typing import Annotated, Any
 
 import msgspec
 
+from kb.job.plain_pickle import load_plain
 from kb.log import Source
 from kb.log.clean import replace_surrogates, strip_controls
+from kb.log.reader import SNIFF_BYTES, is_binary
 from kb.numbers import MAX_INT, read_int, read_ints
 
 DUMP_NAME = re.compile(
@@ -36,7 +35,8 @@ _MAX_RANKS_CHARACTERS = 8 << 20
 """Of all lists of ranks in a dump: a thousand groups of a thousand ranks."""
 _MAX_SHOWN_CHARACTERS = 200
 """Of each text in what is told of a collective: a call may have hundreds of inputs."""
-_NUMBERED = ("PUT", "LONG_BINPUT")
+_PICKLE, _JSON = (b"\x80", b"(", b"}"), b"{"
+"""What a dictionary begins with; the first one is of all pickles but the oldest protocols."""
 _DIGITS = re.compile(r"\d+")
 
 _Int = Annotated[int, msgspec.Meta(ge=-MAX_INT, le=MAX_INT)]
@@ -90,6 +90,14 @@ class Dump(msgspec.Struct, frozen=True):
     """The list of ranks as printed, by name of the process group."""
 
 
+class DamagedDump(msgspec.Struct, frozen=True):
+    """A rank left a file that cannot be read as a dump: it is damaged, refused or closed."""
+
+    rank: int
+    is_text: bool
+    """It may be a log."""
+
+
 class DumpComparison(msgspec.Struct, frozen=True):
     """The ranks whose dumps differ from those of the others."""
 
@@ -99,18 +107,30 @@ class DumpComparison(msgspec.Struct, frozen=True):
     """By rank at fault: the dump's file, if the rank left one, and what it did last."""
 
 
-def read_dump(source: Source) -> Dump | None:
-    """Read a dump; None where the file is something else, cannot be read as one of many, or holds
-    more than plain values.
+def read_dump(source: Source) -> Dump | DamagedDump | None:
+    """Read a dump; None where the file is something else by its name or its first bytes.
 
     Raises:
         LogError: it cannot be read.
     """
     match = DUMP_NAME.search(source.name or "")
     rank = read_int(match["rank"]) if match else None
-    data = b"" if rank is None else source.read_bytes(_MAX_DUMP_BYTES)
-    if rank is None or not data:
+    if rank is None or (source.path is not None and not source.path.is_file()):
+        return None  # a pipe could be read only once
+    head = source.read_bytes(SNIFF_BYTES)
+    is_text = bool(head) and not head.startswith(_PICKLE[0]) and not is_binary(head)
+    if is_text and not head.startswith((*_PICKLE, _JSON)):
         return None
+    dump = _decoded(source, rank) if head.startswith((*_PICKLE, _JSON)) else None
+    if dump is None and source.notice is None:
+        what = "it is read as a log" if is_text else "it is left out"
+        source.notice = f"{source.name} cannot be read as a flight-recorder dump; {what}"
+    return dump or DamagedDump(rank, is_text)
+
+
+def _decoded(source: Source, rank: int) -> Dump | None:
+    """The dump; None where it is damaged, or holds more than plain values."""
+    data = source.read_bytes(_MAX_DUMP_BYTES)
     try:
         raw = _plain_values(data)
         if _size(raw, {}) > _MAX_VALUES:
@@ -120,7 +140,7 @@ def read_dump(source: Source) -> Dump | None:
         members = {name: str(group.ranks) for name, group in config.items()}
         if sum(map(len, members.values())) > _MAX_RANKS_CHARACTERS:
             return None
-    except Exception:  # noqa: BLE001  a damaged pickle may raise anything
+    except Exception:  # noqa: BLE001  what is damaged may raise anything
         return None
     return Dump(source.name or "", rank, entries, members)
 
@@ -133,26 +153,13 @@ def _plain_values(data: bytes) -> Any:
     """What the file holds.
 
     Raises:
-        Exception: it is damaged, or holds too much; pickle may raise anything.
+        Exception: it is damaged, or holds too much; a pickle may raise anything.
     """
-    if data[:1] not in b"{[":
-        _refuse_large_pickle(data)
-        return _PlainValues(io.BytesIO(data)).load()
+    if not data.startswith(_JSON):
+        return load_plain(data, _MAX_VALUES)
     if sum(map(data.count, (b"{", b"[", b","))) > _MAX_VALUES:  # one is before each value
         raise ValueError("too many values")
     return msgspec.json.decode(data)
-
-
-def _refuse_large_pickle(pickled: bytes) -> None:
-    """A few bytes can number a value, or announce a text, of gigabytes, and the room for it is made
-    before it is read.
-
-    Raises:
-        ValueError: that is so, or there are too many values.
-    """
-    for count, (opcode, argument, _place) in enumerate(pickletools.genops(pickled)):
-        if count > _MAX_VALUES or (opcode.name in _NUMBERED and int(argument or 0) > len(pickled)):
-            raise ValueError(f"{opcode.name} {argument}")
 
 
 def _size(value: object, known: dict[int, int]) -> int:
@@ -171,13 +178,9 @@ def _size(value: object, known: dict[int, int]) -> int:
     return known[id(value)]
 
 
-class _PlainValues(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Never:
-        raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
-
-
-def compare(dumps: Sequence[Dump]) -> DumpComparison | None:
-    """Find the ranks that did not call what the others did; None where all agree."""
+def compare(dumps: Sequence[Dump], damaged: Collection[int] = ()) -> DumpComparison | None:
+    """Find the ranks that did not call what the others did; None where all agree. Nothing is said
+    of ranks whose dump is `damaged`."""
     groups: dict[str, dict[int, dict[int, Collective]]] = defaultdict(lambda: defaultdict(dict))
     for dump in dumps:
         for entry in dump.entries:
@@ -185,7 +188,7 @@ def compare(dumps: Sequence[Dump]) -> DumpComparison | None:
                 groups[entry.process_group[0]][dump.rank][entry.collective_seq_id] = entry
     files = {dump.rank: dump.file for dump in dumps}
     for name, ranks in groups.items():
-        members = _members(dumps, name) | set(ranks)
+        members = (_members(dumps, name) - set(damaged)) | set(ranks)
         found = _mismatch(ranks, files) or _missing(ranks, members, files)
         if found:
             return found

@@ -21,7 +21,7 @@ import zstandard
 from kb.containment import reason
 from kb.errors import LogError
 from kb.log.clean import clean_block, decode_path, strip_controls
-from kb.walk import files_below
+from kb.walk import OnClosed, files_below
 
 BLOCK_BYTES = 1 << 20
 """Lines are handed on in blocks of about this size; a longer line comes in pieces."""
@@ -235,10 +235,15 @@ def _sources(path: Path) -> Iterator[Source]:
         raise LogError(path, "no file has such a name") from error
     mode, device = found.st_mode, found.st_dev
     if stat.S_ISDIR(mode):
-        files = sorted(log_files(path))
-        if not files:
+        closed: list[Path] = []
+        files = sorted(log_files(path, closed.append))
+        if path in closed:
+            raise LogError(path, "the directory may not be listed; change its permissions")
+        if not (files or closed):
             raise LogError(path, "the directory contains no files")
-        yield from (_file(file, str(file.relative_to(path)), one_of_many=True) for file in files)
+        # To open a closed folder fails with the reason, as with a closed file.
+        all_paths = (*files, *closed)
+        yield from (_file(one, str(one.relative_to(path)), one_of_many=True) for one in all_paths)
     elif device in _kernel_devices():
         raise LogError(path, "a kernel file may never end; copy its text to a regular file")
     elif stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
@@ -247,9 +252,9 @@ def _sources(path: Path) -> Iterator[Source]:
         raise LogError(path, "it is neither a file nor a directory")
 
 
-def log_files(directory: Path) -> Iterator[Path]:
+def log_files(directory: Path, on_closed: OnClosed) -> Iterator[Path]:
     """All files below a directory that end, without hidden folders."""
-    return (Path(entry.path) for entry in files_below(directory) if _is_log(entry))
+    return (Path(entry.path) for entry in files_below(directory, on_closed) if _is_log(entry))
 
 
 def _is_log(entry: os.DirEntry[str]) -> bool:
@@ -318,6 +323,12 @@ def is_plain(head: bytes) -> bool:
         and _encoding(head) in (None, "utf-8-sig")
         and not _ends_in_returns(head)
     )
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether what begins so is hardly text; of an archive nobody knows before it is read."""
+    is_archive = head.startswith((_GZIP_MAGIC, *_ZSTD_MAGICS))
+    return not is_archive and _encoding(head) is None and _looks_binary(head)
 
 
 def _ends_in_returns(head: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from index.documents import Pattern
 from index.errors import PatternError
 from index.signatures import check
 from kb.errors import IncidentError
+from kb.files import read_regular
 from kb.incident import Body, Distinction, Header, Incident, Step
 from kb.markdown import rules
 from kb.markdown.frontmatter import FrontMatterError, parse_header
@@ -61,21 +63,15 @@ def read_source(path: Path, shown: str) -> bytes:
         IncidentError: it is larger, or cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        return read_regular(path, MAX_BYTES)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            advice = "keep only the lines of evidence that matter"
+            large = f"the file is too large: {error.strerror}"
+            raise _failure(shown, 1, rules.FileTooLarge, large, advice) from error
         reason = f"the file cannot be read: {error.strerror or error}"
         advice = "make it readable, or remove it"
         raise _failure(shown, 1, rules.FileUnreadable, reason, advice) from error
-    if len(data) > MAX_BYTES:
-        raise _failure(
-            shown,
-            1,
-            rules.FileTooLarge,
-            f"the file is larger than {MAX_BYTES:,} bytes",
-            "keep only the lines of evidence that matter",
-        )
-    return data
 
 
 def parse_source(data: bytes, shown: str, expected_id: str) -> Incident:

@@ -347,7 +347,8 @@ class PatternDoesNotCompile(ShapeRule):
 
     Patterns come from many people and run over every log, so they run on an engine with linear
     time for every pattern. It has no look-around and no back-references, and it rejects patterns
-    that match empty text.
+    that match empty text. Counted repeats such as `.{0,50}` may add up to 512 characters in one
+    pattern: more than that takes long to compile.
 
     Wrong:
 

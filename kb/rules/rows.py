@@ -205,3 +205,10 @@ class Secret(Rule, frozen=True, kw_only=True):
     """What is shown for it, if not the name of the row."""
     lines: int = 0
     """How many lines it may reach over, before and after the line with the word."""
+
+
+class Column(Rule, frozen=True, kw_only=True):
+    """A column of a table whose cells are secrets, by its heading; its name is what is shown."""
+
+    sign: str
+    """As of a secret: a word that stands in every such heading."""

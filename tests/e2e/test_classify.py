@@ -157,6 +157,35 @@ def test_inputs_are_named_in_many_ways(
     assert names(run.stdout) == found, run.stderr
 
 
+def test_a_path_of_a_list_that_is_gone_costs_no_other(kb: Run, logs: Path) -> None:
+    paths = [logs / "a.log", logs / "gone.log", logs / "gone*.log", logs / "deep" / "f.log"]
+    listed = "".join(f"{path}\n" for path in paths).encode()
+    run = kb("classify", "-", "--format", "jsonl", *ALONE, stdin=listed)
+    assert (run.returncode, names(run.stdout)) == (0, ["a.log", "f.log"])
+    assert f"cannot read {logs / 'gone.log'}: No such file or directory" in run.stderr.decode()
+    assert b"skipped 2 unreadable inputs" in run.stderr
+    assert kb("classify", logs / "a.log", logs / "gone.log").returncode == 2
+
+
+@pytest.mark.slow
+def test_modules_in_the_working_directory_are_not_imported(
+    small_installation: Small, logs: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "kb-as-installed"
+    script.write_text("from kb.__main__ import main\nif __name__ == '__main__':\n    main()\n")
+    for name in ("struct", "types", "multiprocessing", "msgspec"):
+        (logs / f"{name}.py").write_text(f"open({str(logs / 'ran')!r}, 'w')\n")
+    run = subprocess.run(
+        [sys.executable, script, "classify", "--jobs", "2", "--format", "jsonl", "deep"],
+        capture_output=True,
+        cwd=logs,
+        env=small_installation.environment(),
+        timeout=100,
+    )
+    assert (run.returncode, names(run.stdout)) == (1, ["d.log", "e.log", "f.log"]), run.stderr
+    assert not (logs / "ran").exists()
+
+
 def test_each_directory_is_a_job(kb: Run, tmp_path: Path) -> None:
     for job, text in (("1", XID), ("2", b"")):
         for rank in "01":
@@ -360,6 +389,25 @@ def test_a_path_of_results_that_no_file_has_is_one_sentence(
     assert (run.returncode, run.stdout) == (2, b"")
     assert run.stderr.startswith(b"Error: cannot read ")
     assert b"\x1b" not in run.stderr
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "sparse"])
+def test_results_that_are_no_small_file_are_one_sentence(
+    kb: Run, tmp_path: Path, kind: str
+) -> None:
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "rows.jsonl"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "sparse":
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    run = kb("new", "--from-cluster", "x", "--results", path)
+    assert (run.returncode, run.stderr.count(b"\n")) == (2, 1)
+    assert f"cannot read {path}: it " in run.stderr.decode()
+    if kind == "sparse":
+        more = ("--format", "jsonl", "-o", path, "--resume")
+        run = kb("classify", "benchmarks/samples/nccl-shm.log", *more)
+        assert (run.returncode, run.stderr.count(b"\n")) == (2, 1)
 
 
 def test_names_of_clusters_are_text(kb: Run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -109,11 +110,13 @@ def test_wrong_configuration_is_one_sentence(kb: Run, tmp_path: Path) -> None:
     assert b"Traceback" not in run.stderr
 
 
-@pytest.mark.parametrize("place", ["/dev/zero", "."])
-def test_a_configuration_that_is_no_file_is_one_sentence(kb: Run, place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "said"), [("/dev/zero", b"it is not a regular file"), (".", b"Is a directory")]
+)
+def test_a_configuration_that_is_no_file_is_one_sentence(kb: Run, place: str, said: bytes) -> None:
     run = kb("ask", "x", env={"KB_CONFIG": place})
     assert run.returncode == 2
-    assert run.stderr.endswith(b"is not a file\n")
+    assert run.stderr.endswith(said + b"\n")
 
 
 def test_configuration_adds_directories(kb: Run, tmp_path: Path) -> None:
@@ -129,6 +132,39 @@ def test_other_model_without_the_extra_says_what_to_install(kb: Run, tmp_path: P
     run = kb("ask", "x", env={"KB_MODEL": "no/such-model"}, cache=tmp_path)
     assert run.returncode == 2
     assert b"Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("model", [b"\xff", b"x\x1b]0;y\x07", "x\u202e".encode()])
+def test_a_model_that_is_no_text_is_one_sentence(kb: Run, model: bytes) -> None:
+    run = kb("ask", "x", env={"KB_MODEL": os.fsdecode(model)})
+    assert (run.returncode, run.stderr.count(b"\n")) == (2, 1)
+    assert b"KB_MODEL" in run.stderr
+    assert b"\x1b" not in run.stderr
+
+
+def test_a_model_of_the_configuration_that_is_no_text_is_one_sentence(
+    kb: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text('model = "\\u0000"\n')
+    run = kb("ask", "x", env={"KB_CONFIG": str(tmp_path / "config.toml")})
+    assert (run.returncode, run.stderr.count(b"\n")) == (2, 1)
+    assert b"config.toml" in run.stderr
+
+
+def test_records_in_a_directory_of_any_name_are_used(kb: Run, tmp_path: Path) -> None:
+    team = tmp_path / os.fsdecode(b"team\xff")
+    team.mkdir()
+    source = next(Path("incidents").glob(f"*/{FOUNDING}.md")).read_text()
+    (team / "our-own.md").write_text(source.replace(FOUNDING, "our-own"))
+    run = kb("ask", "--incidents", team, "--json", "x")
+    assert (run.returncode, run.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize("variable", ["FORCE_COLOR", "TTY_COMPATIBLE", "CLICOLOR_FORCE"])
+def test_a_pipe_gets_no_colour(kb: Run, variable: str) -> None:
+    run = kb("ask", "NCCL WARN Error: failed to extend /dev/shm/nccl-Qx", env={variable: "1"})
+    assert run.stdout
+    assert b"\x1b" not in run.stdout + run.stderr
 
 
 def test_closed_pipe_is_no_error(small_installation: Small) -> None:

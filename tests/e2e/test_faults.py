@@ -149,6 +149,48 @@ def test_what_may_not_be_read_is_named(
         closed.chmod(0o755)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [0, 0o444])
+def test_a_folder_of_records_that_is_closed_is_named(
+    small: Small, tmp_path: Path, plain_user: tuple[str, ...], mode: int
+) -> None:
+    closed = tmp_path / "team" / "closed"
+    closed.mkdir(parents=True)
+    (closed / "secret.md").write_text("x")
+    closed.chmod(mode)
+    program = (*plain_user, "-m", "kb")
+    team = tmp_path / "team"
+    try:
+        run = small.kb("ask", "--json", "--incidents", team, program=program)
+        assert right(run)
+        assert b"team/closed" in run.stderr
+        run = small.kb("lint", team, program=program)
+        assert run.returncode == 1
+        assert b"Permission denied" in run.stdout
+    finally:
+        closed.chmod(0o755)
+
+
+@pytest.mark.slow
+def test_a_folder_of_logs_that_is_closed_is_named(
+    small: Small, tmp_path: Path, plain_user: tuple[str, ...]
+) -> None:
+    (tmp_path / "logs" / "closed").mkdir(parents=True)
+    (tmp_path / "logs" / "a.log").write_bytes(QUESTION)
+    closed = tmp_path / "logs" / "closed"
+    closed.chmod(0)
+    program = (*plain_user, "-m", "kb")
+    try:
+        run = small.kb("ask", "--json", "-f", tmp_path / "logs", program=program)
+        assert right(run)
+        assert run.stderr == b"cannot read closed: Permission denied\n"
+        run = small.kb("classify", tmp_path / "logs", "--format", "csv", program=program)
+        assert run.returncode == 0
+        assert f"cannot read {closed}".encode() in run.stderr
+    finally:
+        closed.chmod(0o755)
+
+
 def test_a_user_without_a_home_is_told_what_to_set(small: Small) -> None:
     stranger = ("setpriv", "--reuid=54321", "--clear-groups", *_REACHING, sys.executable)
     try:
@@ -465,6 +507,10 @@ def test_results_of_a_batch_are_printed_in_any_encoding(
     assert (run.returncode, run.stderr) == (0, b"")
     assert ANSWER in run.stdout.decode("ascii")
     assert form != "html" or "&#26174;.log" in run.stdout.decode()
+
+
+def test_a_completion_for_an_unknown_shell_is_one_sentence(small: Small) -> None:
+    assert "_KB_COMPLETE" in one_sentence(small.kb(env={"_KB_COMPLETE": "tcsh_source"}))
 
 
 @pytest.mark.parametrize(

@@ -146,9 +146,12 @@ def test_two_runs_with_one_output_lose_nothing(batch: Callable[..., Batch], out:
     assert sorted(Path(row["path"]).name for row in rows) == ["pipe-0", "pipe-1"]
 
 
-def test_rows_of_a_run_are_no_others(batch: Callable[..., Batch], kb: Run, out: Path) -> None:
+@pytest.mark.parametrize("first", [(), ("--resume",)])
+def test_rows_of_a_run_are_no_others(
+    batch: Callable[..., Batch], kb: Run, out: Path, first: tuple[str, ...]
+) -> None:
     arguments = ("--format", "jsonl", "-o", out / "o.jsonl")
-    running = batch(*arguments)
+    running = batch(*arguments, *first)
     for more, said in (((), b"exists"), (("--resume",), b"another run writes to")):
         run = kb("classify", "benchmarks/samples/nccl-shm.log", *arguments, *more)
         assert (run.returncode, run.stderr.count(b"\n")) == (2, 1)

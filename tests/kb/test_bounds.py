@@ -17,16 +17,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from index.signatures import Scanner
+from index.documents import Pattern
+from index.errors import PatternError
+from index.signatures import Scanner, _repeated, check
 from kb.classify import MainLine, Result, summarize
 from kb.classify.inputs import Unit, find_units
 from kb.conversation.answers import is_answer
 from kb.corpus.directories import IncidentDirectories, markdown_files
 from kb.diagnosis.scan import scan_log
-from kb.errors import CorpusError, SettingsError
+from kb.errors import CorpusError, EvaluationError, SettingsError
+from kb.evaluate.cases import read_cases
+from kb.evaluate.expressions import contains
 from kb.evidence.facts import find_facts
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.job import analyse
+from kb.job.plain_pickle import load_plain
 from kb.log import Log, Source
 from kb.log.clean import clean_block
 from kb.log.layout import number_siblings, origin_of
@@ -175,6 +180,13 @@ def with_ranks(ranks: Any) -> dict[str, Any]:
     return dump([entry(1)]) | {"pg_config": config}
 
 
+def same_hash(count: int) -> bytes:
+    """A pickle of a dictionary whose keys Python cannot tell apart by their hash."""
+    keys = (number * sys.hash_info.modulus for number in range(1, count))
+    longs = (key.to_bytes(10, "little") for key in keys)
+    return b"\x80\x02}(" + b"".join(b"\x8a\x0a" + long + b"N" for long in longs) + b"u."
+
+
 FRAME = {"filename": "/opt/train.py", "line": 88, "name": "step"}
 SIZES, NAME = [[1] * 1000] * 1000, "x" * (1 << 20)
 ODD_DUMPS = {
@@ -183,6 +195,10 @@ ODD_DUMPS = {
     "sizes that grow": dump([entry(n) | {"input_sizes": SIZES} for n in range(1000)]),
     "shared names": dump([entry(n) | {"profiling_name": NAME} for n in range(1000)]),
     "a circle": b"(lp0\ng0\na.",
+    "deep tuple": b"\x80\x04}\x8c\x07entries)" + b"\x85" * 200_000 + b"s.",
+    "deep tuple as a key": b"\x80\x04})" + b"\x85" * 200_000 + b"Ns.",
+    "deep list": b"\x80\x04}\x8c\x07entries" + b"]" * 200_000 + b"a" * 199_999 + b"s.",
+    "keys of one hash": same_hash(100_000),
     "line of 5,000 digits": dump([entry(1) | {"frames": [FRAME | {"line": 10**5000}]}]),
     "number of 5,000 digits": dump([entry(10**5000)]),
     "rank of 5,000 digits": with_ranks(f"[{'9' * 5000}]"),
@@ -210,6 +226,60 @@ def test_a_dump_that_grows_is_read_or_left(tmp_path: Path, name: str) -> None:
     )
     assert run.returncode == 0, run.stderr[-500:]
     assert int(run.stdout) < 10_000
+
+
+DAMAGED = {
+    "cut off": lambda good: pickle.dumps(good)[:-40],
+    "empty": lambda _good: b"",
+    "refused": lambda good: pickle.dumps(good | {"keys": {(1, 2): 3}}),
+    "cut off in JSON": lambda good: msgspec.json.encode(good)[:-40],
+    "zeros": lambda _good: bytes(9000),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGED)
+def test_a_rank_with_a_damaged_dump_is_not_blamed_for_having_left_none(
+    tmp_path: Path, how: str
+) -> None:
+    good = dump([entry(1), entry(2, state="scheduled")], ranks=4)
+    folder = dumps_of(tmp_path / "job", good, good, DAMAGED[how](good))
+    assert [culprit.rank for culprit in job_of(folder).culprits] == [3]
+    log = Log.from_paths([folder])
+    assert scan_log(log, Scanner([]), MARKERS).damaged_dumps == {2}
+    (notice,) = log.notices
+    assert notice.startswith("nccl_trace_rank_2 cannot be read as a flight-recorder dump")
+
+
+def test_where_only_a_damaged_dump_is_missing_nobody_is_blamed(tmp_path: Path) -> None:
+    good = dump([entry(1), entry(2, state="scheduled")], ranks=3)
+    folder = dumps_of(tmp_path / "job", good, good, b"\x80\x04 no more")
+    assert not job_of(folder).culprits
+
+
+def test_a_log_with_the_name_of_a_dump_is_a_log(tmp_path: Path) -> None:
+    (tmp_path / "trace_0").write_text("step 1\n(rank 0) RuntimeError: boom\n")
+    (tmp_path / "trace_1.json").write_text('{"message": "RuntimeError: boom"}\n')
+    log = Log.from_paths([tmp_path])
+    evidence = scan_log(log, Scanner([]), MARKERS).collector.evidence()
+    assert {line.file for line in evidence.lines} == {"trace_0", "trace_1.json"}
+
+
+def test_a_large_file_with_the_name_of_a_dump_is_told_by_its_beginning(tmp_path: Path) -> None:
+    with (tmp_path / "nccl_trace_rank_0").open("wb") as file:
+        file.truncate(1 << 40)
+    log = Log.from_paths([tmp_path])
+    assert scan_log(log, Scanner([]), MARKERS).damaged_dumps == {0}
+    assert log.notices == [
+        "nccl_trace_rank_0 cannot be read as a flight-recorder dump; it is left out"
+    ]
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_of_all_protocols_are_read(protocol: int) -> None:
+    value = dump([entry(1), entry(2**40)]) | {
+        "a": [None, True, 1.5, -1, (), {}, (1,), (1, 2, 3, 4)]
+    }
+    assert load_plain(pickle.dumps(value, protocol), 10_000) == value
 
 
 def test_texts_of_a_dump_can_be_shown(tmp_path: Path) -> None:
@@ -332,7 +402,9 @@ def test_a_pattern_into_any_depth_is_one_sentence_or_the_files(deep: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["history = " + "9" * 5000, "keys = " + "[" * 5000], ids=["number", "depth"]
+    "text",
+    ["history = " + "9" * 5000, "keys = " + "[" * 5000, "a" + ".a" * 8000 + " = 1"],
+    ids=["number", "depth", "tables"],
 )
 def test_a_configuration_of_any_size_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
@@ -341,6 +413,50 @@ def test_a_configuration_of_any_size_is_one_sentence(
     monkeypatch.setenv("KB_CONFIG", str(tmp_path / "config.toml"))
     with pytest.raises(SettingsError, match="invalid configuration"):
         load_settings()
+
+
+def test_a_configuration_that_is_too_large_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("a" + ".a" * 50_000 + " = 1")
+    monkeypatch.setenv("KB_CONFIG", str(tmp_path / "config.toml"))
+    with pytest.raises(SettingsError, match="it has more than 16,384 bytes"):
+        load_settings()
+
+
+# --- expressions
+
+
+WIDE = {
+    "a.{0,900}b": 899,
+    "(a.{0,9}b){0,40}": 437,
+    "((a{0,50}){0,50}){0,50}": 124_999,
+    "a{3,}b{2}": 3,
+    r"[}{0,9]{3}": 2,
+    r"\{900}\x{41}[[:alpha:]{}]": 0,
+}
+
+
+@pytest.mark.parametrize("regex", WIDE)
+def test_repeats_are_counted_as_written_out(regex: str) -> None:
+    assert _repeated(regex) == WIDE[regex]
+
+
+def test_a_signature_that_takes_long_to_compile_is_refused() -> None:
+    with pytest.raises(PatternError, match="at most"):
+        check(Pattern(r"a.{0,900}b.{0,900}c", regex=True))
+    check(Pattern(r"a.{0,120}b.{0,120}c", regex=True))
+    check(Pattern(r"a.{0,900}b.{0,900}c"))  # as text
+
+
+def test_an_expression_of_a_labelled_report_takes_linear_time(tmp_path: Path) -> None:
+    assert contains("(?i)(X+X+)+Y", "x" * 4000 + "y")
+    assert not contains("(x+x+)+y", "x" * 4000)
+    assert contains(r"(?<!not )upgrade(?! later)", "please upgrade")
+    line = '{"text": "t", "relevant": [], "kind": "log", "fix_must_match": "("}'
+    (tmp_path / "reports.jsonl").write_text(line)
+    with pytest.raises(EvaluationError, match=r"reports.jsonl:1 .*does not compile"):
+        read_cases(tmp_path / "reports.jsonl")
 
 
 def test_the_home_of_nobody_is_one_sentence() -> None:

@@ -116,6 +116,7 @@ KEPT = msgspec.json.encode([search("odd")])
         KEPT.replace(b"odd", b"o\\ud800d"),
         KEPT.replace(b'"paths":[]', b'"paths":["\xc3"]'),
         re.sub(rb'"time":"[^"]+"', b'"time":"9999-12-31T23:59:59-23:00"', KEPT),
+        re.sub(rb'"time":"[^"]+"', b'"time":"0001-01-01T00:00:00+23:00"', KEPT),
     ],
 )
 def test_damaged_file_is_set_aside(

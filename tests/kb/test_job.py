@@ -37,7 +37,7 @@ BEYOND_THE_RULES = {
 
 def job_of(*paths: Path) -> Job:
     reading = scan_log(Log.from_paths(paths), Scanner([]), MARKERS)
-    analysis = analyse(reading.files, reading.dumps)
+    analysis = analyse(reading.files, reading.dumps, reading.damaged_dumps)
     assert analysis is not None
     return analysis.job
 

@@ -30,6 +30,7 @@ from kb.questions.environment import FAMILIES, names_family
 from kb.rules import RuleError, convert_row, host_pattern, read_rows
 from kb.rules.rows import (
     Accelerator,
+    Column,
     Ended,
     ExitBlock,
     ExitReport,
@@ -270,8 +271,12 @@ def test_a_failure_is_told_of_its_rank(row: Failure, scanner: Scanner) -> None:
         assert (found.kind, role) == (row.kind, re.sub(r"\W", "_", row.role)), example
 
 
-@each(*read_rows("secrets", "secret", Secret), *read_rows("secrets", "token", Token))
-def test_a_secret_is_masked_and_the_rest_is_left(row: Secret | Token) -> None:
+@each(
+    *read_rows("secrets", "secret", Secret),
+    *read_rows("secrets", "column", Column),
+    *read_rows("secrets", "token", Token),
+)
+def test_a_secret_is_masked_and_the_rest_is_left(row: Secret | Column | Token) -> None:
     shown = row.shown if isinstance(row, Secret) and row.shown else row.name
     for example in row.examples:
         marked = example.replace("·", "")

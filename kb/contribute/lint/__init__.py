@@ -49,8 +49,9 @@ def lint(paths: Sequence[Path], library: IncidentDirectories) -> tuple[int, list
     Raises:
         CorpusError: a path does not exist or holds no incident files.
     """
-    known = {file.path.stem: file for file in library.files()}
-    chosen = list(chosen_files(paths)) if paths else list(known.values())
+    present, closed = library.files_and_closed()
+    known = {file.path.stem: file for file in present}
+    chosen = list(chosen_files(paths)) if paths else [*present, *closed]
     replaced = {file.path.stem for file in chosen}
     others = (file for key, file in known.items() if key not in replaced)
     accepted = accepted_before()
@@ -77,14 +78,16 @@ def _found(rule: Rule, path: str, look: Callable[[], Iterable[Problem]]) -> Iter
 
 
 def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
-    """The incident files that the paths are or hold.
+    """The incident files that the paths are or hold, and the folders that cannot be listed.
 
     Raises:
         CorpusError: a path does not exist or holds none.
     """
     for path in paths:
         if path.is_dir():
-            found = [IncidentFile(file, decode_path(str(file))) for file in markdown_files(path)]
+            closed: list[Path] = []
+            files = [*markdown_files(path, closed.append), *closed]
+            found = [IncidentFile(file, decode_path(str(file))) for file in files]
             if not found:
                 raise CorpusError(f"{path} contains no incident files (*.md)")
             yield from found
