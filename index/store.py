@@ -45,7 +45,7 @@ LOCK = "lock"
 _LOCK_TIMEOUT_SECONDS = 600
 """How long to wait for another process that writes; a first build can take minutes."""
 _MAX_OPEN_ATTEMPTS = 20
-"""How often a reader starts again because a writer replaced the vectors meanwhile."""
+"""How often a reader starts again because a writer replaced files meanwhile."""
 
 
 class Store:
@@ -184,7 +184,11 @@ class Store:
             # A newer build may remove files between the reads; the next try sees what it made.
             with suppress(FileNotFoundError, StoreReplaced):
                 return self._open_once(self.directory)
-        raise StoreDamaged(f"files of the index in {self.directory} are missing")
+        try:  # what still fails is no writer's doing
+            return self._open_once(self.directory)
+        except FileNotFoundError as error:
+            where = f"the vectors of the index in {self.directory}"
+            raise StoreDamaged(f"{where} are missing") from error
 
     def _open_once(self, directory: Path) -> Snapshot:
         with store_errors(f"in {directory}"):
