@@ -69,7 +69,7 @@ class Loss(StrEnum):
 class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The price of one run."""
 
-    seconds: Annotated[float, msgspec.Meta(gt=0, le=1_000_000)]
+    seconds: Annotated[int, msgspec.Meta(gt=0, le=1_000_000)]
     risk: Risk
 
 
@@ -161,7 +161,7 @@ class CheckBody(msgspec.Struct, frozen=True, kw_only=True):
     """Where versions or options change the output."""
 
 
-class Check(msgspec.Struct, frozen=True):
+class Check(msgspec.Struct, frozen=True, tag="check"):
     """A whole check."""
 
     header: CheckHeader

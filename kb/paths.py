@@ -44,16 +44,21 @@ def cache_directory() -> Path:
     return directory
 
 
+def packed_guides() -> Path:
+    """The index of the packaged checks and playbooks, made like `packed_index`."""
+    return packed_index().with_name("guides.sqlite.zst")
+
+
 def state_directory() -> Path:
     """Where the last searches are kept; `KB_STATE` overrides the platform's choice."""
     override = os.environ.get("KB_STATE")
     return Path(override) if override else _of_user(platformdirs.user_state_dir)
 
 
-def index_directory(incidents: Iterable[Path], model: str) -> Path:
-    """The index of one list of incident directories and one encoder."""
+def index_directory(incidents: Iterable[Path], model: str, kind: str = "index") -> Path:
+    """The index of one list of incident directories and one encoder; `kind` begins its name."""
     key = "\0".join([*(str(path.resolve()) for path in incidents), model])
-    return cache_directory() / f"index-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    return cache_directory() / f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
 def tier_directory(tier: str, model: str) -> Path:

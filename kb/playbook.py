@@ -136,7 +136,7 @@ class PlaybookBody(msgspec.Struct, frozen=True, kw_only=True):
     """What the next expert will ask for."""
 
 
-class Playbook(msgspec.Struct, frozen=True):
+class Playbook(msgspec.Struct, frozen=True, tag="playbook"):
     """A whole playbook."""
 
     header: PlaybookHeader

@@ -16,7 +16,7 @@ from kb.contribute.lint.private import PRIVATE_RULES
 from kb.contribute.lint.prose import PROSE_RULES
 from kb.contribute.lint.rule import Rule
 from kb.contribute.lint.signatures import SIGNATURE_RULES
-from kb.corpus.directories import IncidentDirectories, IncidentFile, markdown_files
+from kb.corpus.directories import IncidentDirectories, RecordFile, markdown_files
 from kb.corpus.document import digest, from_payload
 from kb.errors import CorpusError, IncidentError
 from kb.incident import Incident
@@ -76,7 +76,7 @@ def _found(rule: Rule, path: str, look: Callable[[], Iterable[Problem]]) -> Iter
         yield Problem(path, 1, rule.code, failure, "report the file as a bug of kb")
 
 
-def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
+def chosen_files(paths: Iterable[Path]) -> Iterable[RecordFile]:
     """The incident files that the paths are or hold.
 
     Raises:
@@ -84,18 +84,18 @@ def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
     """
     for path in paths:
         if path.is_dir():
-            found = [IncidentFile(file, decode_path(str(file))) for file in markdown_files(path)]
+            found = [RecordFile(file, decode_path(str(file))) for file in markdown_files(path)]
             if not found:
                 raise CorpusError(f"{path} contains no incident files (*.md)")
             yield from found
         elif path.exists():
-            yield IncidentFile(path, decode_path(str(path)))
+            yield RecordFile(path, decode_path(str(path)))
         else:
             raise CorpusError(f"{path} does not exist")
 
 
 def read_all(
-    files: Iterable[IncidentFile], accepted: Mapping[str, Incident], *, chosen: bool
+    files: Iterable[RecordFile], accepted: Mapping[str, Incident], *, chosen: bool
 ) -> tuple[list[CheckedFile], list[Problem]]:
     """Read the files, except those whose content was `accepted` before; return them and the
     problems in the shape of the others."""

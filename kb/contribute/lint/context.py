@@ -158,7 +158,14 @@ def accepted_before() -> dict[str, Incident]:
 @cache
 def _reader() -> str:
     """Names the code that says which files are of the right shape."""
-    modules = ("incident.py", "markdown/frontmatter.py", "markdown/parse.py")
+    modules = (
+        "incident.py",
+        "markdown/blocks.py",
+        "markdown/frontmatter.py",
+        "markdown/incident.py",
+        "markdown/parse.py",
+        "markdown/reader.py",
+    )
     sources = (files("kb").joinpath(module).read_bytes() for module in modules)
     return hashlib.sha256(b"".join(sources)).hexdigest()
 
