@@ -21,7 +21,7 @@ Target = Annotated[
         pattern=r"^[a-zA-Z0-9]+([.-][a-zA-Z0-9]+)*(:[a-z0-9]+(-[a-z0-9]+)*)?$", max_length=200
     ),
 ]
-"""The id of an incident, or `playbook:cause` for one cause of a playbook."""
+"""The id of an incident or of a playbook, or `playbook:cause` for one cause of a playbook."""
 
 
 class Place(StrEnum):
@@ -43,6 +43,7 @@ class Risk(StrEnum):
     PAUSES_PROCESS = "pauses-process"
     LOADS_GPU = "loads-gpu"
     LOADS_FABRIC = "loads-fabric"
+    """It loads the network or the storage that others use too."""
     RESTARTS = "restarts"
     """It needs a new run of the job or of a service."""
 
