@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kb.containment import contained
 from kb.contribute.lint.checked import CheckedFile, CheckedGuide, GuideLibrary
-from kb.contribute.lint.context import LintContext, accepted_before
+from kb.contribute.lint.context import LintContext, accepted_before, indexed_guides
 from kb.contribute.lint.duplicates import DUPLICATE_RULES
 from kb.contribute.lint.evidence import EVIDENCE_RULES
 from kb.contribute.lint.guides import GUIDE_RULES
@@ -20,7 +20,7 @@ from kb.contribute.lint.signatures import SIGNATURE_RULES
 from kb.corpus.directories import IncidentDirectories, RecordFile, markdown_files
 from kb.corpus.document import digest, from_payload
 from kb.errors import CorpusError, IncidentError
-from kb.guides import is_guide
+from kb.guides import Guide, is_guide
 from kb.incident import Incident
 from kb.log.clean import decode_path
 from kb.paths import packaged_incidents
@@ -66,7 +66,7 @@ def lint(paths: Sequence[Path], library: IncidentDirectories) -> tuple[int, list
     others = [file for key, file in known.items() if key not in replaced]
     problems = [
         *_lint_incidents(_incidents(chosen), _incidents(others), library.directories),
-        *_lint_guides(chosen, others),
+        *_lint_guides(chosen, others, library.directories),
     ]
     return len(chosen), sorted(problems)
 
@@ -94,13 +94,16 @@ def _lint_incidents(
         yield from (problem for problem in context.problems if problem.path in names)
 
 
-def _lint_guides(chosen: Sequence[RecordFile], others: Sequence[RecordFile]) -> Iterator[Problem]:
+def _lint_guides(
+    chosen: Sequence[RecordFile], others: Sequence[RecordFile], directories: Sequence[Path]
+) -> Iterator[Problem]:
     guides = [file for file in chosen if is_guide(file.head())]
     if not guides:
         return
-    files, problems = _read_guides(guides, chosen=True)
+    files, problems = _read_guides(guides, {}, chosen=True)
     yield from problems
-    rest, _ = _read_guides((file for file in others if is_guide(file.head())), chosen=False)
+    compared = (file for file in others if is_guide(file.head()))
+    rest, _ = _read_guides(compared, indexed_guides(directories), chosen=False)
     incidents = {file.path.stem for file in _incidents([*chosen, *others])}
     library = GuideLibrary([*rest, *files], incidents)
     for text_rule in (rule for rule in ALL_RULES if isinstance(rule, TextRule)):
@@ -113,14 +116,14 @@ def _lint_guides(chosen: Sequence[RecordFile], others: Sequence[RecordFile]) -> 
 
 
 def _read_guides(
-    files: Iterable[RecordFile], *, chosen: bool
+    files: Iterable[RecordFile], indexed: Mapping[str, Guide], *, chosen: bool
 ) -> tuple[list[CheckedGuide], list[Problem]]:
     checked: list[CheckedGuide] = []
     problems: list[Problem] = []
     for file in files:
         try:
             source = file.source()
-            record = file.read(source)
+            record = indexed.get(digest(source)) or file.read(source)
         except IncidentError as error:
             problems.extend(error.problems)
         else:
