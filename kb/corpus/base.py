@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from types import MappingProxyType
 from typing import Self
 
-from index.documents import Candidate, Query
+from index.documents import Candidate, Pattern, Query
 from index.encoder import Encoder
 from index.errors import StoreMissing
 from index.progress import Notify, Report, silent_notify, silent_report
 from index.signatures import Scanner
+from index.snapshot import Snapshot
+from kb.check import Check
 from kb.corpus.document import from_payload
+from kb.corpus.guide_document import declared_by, from_guide_payload
 from kb.corpus.sync import (
     IndexSync,
     curated_sync,
+    guides_sync,
     load_in_background,
     tier_store,
 )
 from kb.corpus.tier import Tier, TierName
 from kb.evidence.markers import MARKER_PATTERNS
+from kb.guides import Guide
 from kb.incident import Incident
+from kb.playbook import Playbook
 from kb.settings import Settings
 
 NO_TIERS: Mapping[TierName, Tier] = MappingProxyType({})
@@ -37,11 +44,15 @@ class KnowledgeBase:
         encoder: Callable[[], Encoder],
         others: Mapping[TierName, Tier] = NO_TIERS,
         sync: IndexSync | None = None,
+        guides_sync: IndexSync | None = None,
     ) -> None:
+        """With `sync`, and `guides_sync` for the tier of guides among the `others`, `refresh` takes
+        up changed files."""
         self._curated = curated
         self._others = dict(others)
         self._encoder = encoder
         self._sync = sync
+        self._guides_sync = guides_sync
         self._load_scanners()
 
     def _load_scanners(self) -> None:
@@ -69,6 +80,41 @@ class KnowledgeBase:
         """The ids of all curated records."""
         return list(self._curated.snapshot.digests())
 
+    @cached_property
+    def guides(self) -> Mapping[str, Guide]:
+        """The checks and playbooks by their ids, in order of ids; read when first asked for.
+
+        Raises:
+            KbError: with one sentence for the user.
+        """
+        tier = self._others.get(TierName.GUIDES)
+        payloads = tier.payloads() if tier else {}
+        return {name: from_guide_payload(payload) for name, payload in payloads.items()}
+
+    @cached_property
+    def guide_patterns(self) -> Scanner:
+        """Recognises outputs of checks, and the lines that state the symptom of a playbook;
+        `guide_owners` tells whose a pattern is."""
+        tier = self._others.get(TierName.GUIDES)
+        return tier.read(Snapshot.scanner) if tier else Scanner(())
+
+    @cached_property
+    def guide_owners(self) -> Mapping[Pattern, tuple[str, ...]]:
+        """The ids of the guides that declare each pattern of `guide_patterns`."""
+        owners: dict[Pattern, tuple[str, ...]] = {}
+        for guide in self.guides.values():
+            for pattern in dict.fromkeys(declared_by(guide)):
+                owners[pattern] = (*owners.get(pattern, ()), guide.id)
+        return owners
+
+    def checks(self) -> list[Check]:
+        """All checks, in order of their ids."""
+        return [guide for guide in self.guides.values() if isinstance(guide, Check)]
+
+    def playbooks(self) -> list[Playbook]:
+        """All playbooks, in order of their ids."""
+        return [guide for guide in self.guides.values() if isinstance(guide, Playbook)]
+
     def __len__(self) -> int:
         return len(self._curated.snapshot)
 
@@ -80,9 +126,19 @@ class KnowledgeBase:
         """
         if self._sync is None or self._sync.is_current(self._curated.snapshot):
             return False
+        if self._guides_sync:
+            # One look is enough for both: a fingerprint covers the files of every kind.
+            self._refresh_guides(self._guides_sync)
         self._curated.replace(self._sync.open())
         self._load_scanners()
         return True
+
+    def _refresh_guides(self, sync: IndexSync) -> None:
+        tier = self._others[TierName.GUIDES]
+        if tier.is_open:
+            tier.replace(sync.open())
+            for name in ("guides", "guide_patterns", "guide_owners"):
+                self.__dict__.pop(name, None)
 
     def close(self) -> None:
         """Release the indexes."""
@@ -110,5 +166,10 @@ class KnowledgeBase:
         snapshot = sync.open()
         curated = Tier(TierName.CURATED, lambda: snapshot, encoder, sync.open_again)
         imported = tier_store(TierName.IMPORTED, settings)
-        others = {TierName.IMPORTED: Tier(TierName.IMPORTED, imported.open, encoder)}
-        return cls(curated, encoder, others, sync)
+        of_guides = guides_sync(settings, encoder, report, notify)
+        guides = Tier(TierName.GUIDES, of_guides.open, encoder, of_guides.open_again)
+        others = {
+            TierName.GUIDES: guides,
+            TierName.IMPORTED: Tier(TierName.IMPORTED, imported.open, encoder),
+        }
+        return cls(curated, encoder, others, sync, of_guides)

@@ -22,12 +22,10 @@ pytestmark = pytest.mark.slow
 
 PACK = """
 from index.encoder import load_encoder
-from kb.corpus.sync import pack_index
-from kb.paths import packed_index
-from kb.settings import Settings
+from kb.corpus.sync import pack_indexes
 
 encoder = load_encoder()
-pack_index(packed_index(), lambda: encoder)
+pack_indexes(lambda: encoder)
 """
 
 
