@@ -15,6 +15,7 @@ import pytest
 
 from kb.check import Check, Finding
 from kb.checks import Observation, OutputKeeper
+from kb.checks.readers.values import COMPARISONS, Comparison
 from kb.checks.recognise import WINDOW_BYTES
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import GuideDirectories
@@ -36,6 +37,7 @@ HOLDS_TOO = {
     "dmesg-oom-kill/workers-killed": {"size-kind-memory"},
     "flight-recorder-dump/operation-rank-scheduled-started": {"sequence-number-ranks-issued"},
     "ibv-devinfo/user-space-provider-missing": {"no-rdma-device-visible"},
+    "kubectl-describe-pod/host-memory-limit-container": {"137-kill-139-segv"},
     "kubectl-describe-pod/no-node-much-free": {"constraints-exclude-nodes"},
     "kubectl-logs-previous/child-process-killed-inside": {"failing-container-text"},
     "nc-connect/name-not-resolve": {"host-reached-nobody-listens"},
@@ -204,6 +206,27 @@ def test_values_of_an_output_are_compared(
     assert findings <= {
         finding.id for one in CHECKS if one.id == check for finding in one.body.findings
     }
+
+
+@pytest.mark.parametrize(
+    ("check", "one"),
+    [
+        pytest.param(check, one, id=f"{check}/{one.finding}")
+        for check, comparisons in COMPARISONS.items()
+        for one in comparisons
+    ],
+)
+def test_a_comparison_holds_for_the_example_of_its_finding(
+    check: str, one: Comparison, knowledge: KnowledgeBase
+) -> None:
+    (finding,) = [
+        finding
+        for record in CHECKS
+        if record.id == check
+        for finding in record.body.findings
+        if finding.id == one.finding
+    ]
+    assert one.finding in findings_of(finding.example or "", check, knowledge)
 
 
 def test_a_column_that_cannot_be_read_is_named_and_is_not_normal(

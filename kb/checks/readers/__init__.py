@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from kb.checks.model import Found, Output, Reader, Unread
 from kb.checks.readers.memory import read_free, read_shm
@@ -11,6 +12,7 @@ from kb.checks.readers.pip_list import read_pip_list
 from kb.checks.readers.stacks import read_stacks
 from kb.checks.readers.topology import read_topology
 from kb.checks.readers.torch_oom import read_torch_oom
+from kb.checks.readers.values import COMPARISONS, read_values
 
 READERS: dict[str, Reader] = {
     "df-shm": read_shm,
@@ -20,6 +22,10 @@ READERS: dict[str, Reader] = {
     "pip-list": read_pip_list,
     "py-spy-all-ranks": read_stacks,
     "torch-oom-message": read_torch_oom,
+    **{
+        check: partial(read_values, comparisons=comparisons)
+        for check, comparisons in COMPARISONS.items()
+    },
 }
 
 
