@@ -139,6 +139,9 @@ class CheckHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     lost_by: tuple[Loss, ...] = ()
     tells_apart: tuple[Line, ...] = ()
     """The causes between which it decides, where that is its main use."""
+    in_log: bool = False
+    """Whether its output is lines of the job's own log: then a log that the user gives is its
+    output, and a healthy log is recognised too."""
     recognise: Annotated[tuple[Expression, ...], msgspec.Meta(min_length=1)]
     """Any of them says: this is the output of this check."""
     references: Annotated[tuple[Url, ...], msgspec.Meta(min_length=1)]
