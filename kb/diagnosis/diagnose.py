@@ -8,10 +8,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from index.progress import Notify
+from kb.checks import Observation
 from kb.containment import contained
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.confidence import confidences
 from kb.diagnosis.model import MAX_MATCHES_SHOWN, By, Diagnosis, Match, Note, Why
+from kb.diagnosis.outputs import read_outputs
 from kb.diagnosis.rejection import explain_rejections
 from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve
 from kb.diagnosis.scan import ScannedLog, scan_log
@@ -42,11 +44,14 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
         LogError: the log cannot be read.
     """
     started = time.perf_counter()
-    scanned = scan_log(log, knowledge.signatures, knowledge.markers)
+    scanned = scan_log(log, knowledge.signatures, knowledge.markers, knowledge.guide_patterns)
     losses = scanned.losses
     analysis = None
     with contained("nothing is said of who failed first", losses.append):
         analysis = analyse(scanned.files, scanned.dumps, scanned.damaged_dumps, losses.append)
+    observations: tuple[Observation, ...] = ()
+    with contained("the outputs of checks are not read", losses.append):
+        observations = read_outputs(scanned.windows, knowledge)
     opinion = _opinion(scanned, knowledge, analysis)
     verdict = opinion.verdict
     if verdict is Verdict.HEALTHY and losses:
@@ -65,6 +70,7 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
             if verdict is Verdict.UNKNOWN
             else ()
         ),
+        observations=observations,
     )
 
 

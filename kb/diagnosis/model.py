@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from kb.checks import Observation
 from kb.evidence import Evidence, EvidenceLine
 from kb.incident import Incident
 from kb.job import Job
@@ -83,6 +84,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     elapsed_ms: float
     nearest: tuple[NearMiss, ...] = ()
     """Where nothing fits: the closest records, and why they were rejected."""
+    observations: tuple[Observation, ...] = ()
+    """What the outputs of checks in the input show, abnormal ones first."""
 
     def with_matches(self, matches: tuple[Match, ...]) -> Diagnosis:
         """The same diagnosis after a conversation ranked its candidates again."""

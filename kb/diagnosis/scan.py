@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from index.signatures import Scanner
+from kb.checks.recognise import OutputKeeper, Window
 from kb.containment import contained
 from kb.evidence.collector import Collector
 from kb.evidence.marked import MarkedBlock
@@ -26,15 +27,23 @@ class ScannedLog(msgspec.Struct, frozen=True):
     """The ranks whose record cannot be read."""
     losses: list[str]
     """Parts that are left out, and why; one of each source."""
+    windows: list[Window]
+    """Parts in which the output of a check was recognised."""
 
 
-def scan_log(log: Log, signatures: Scanner, markers: Scanner) -> ScannedLog:
-    """Read every source once, in bounded memory.
+MAX_WINDOWS = 256
+"""Kept of one log: 16 MB. Whoever gives the logs of many ranks pasted no output into each."""
+
+
+def scan_log(
+    log: Log, signatures: Scanner, markers: Scanner, outputs: Scanner | None = None
+) -> ScannedLog:
+    """Read every source once, in bounded memory. `outputs` recognises the outputs of checks.
 
     Raises:
         LogError: a source cannot be read.
     """
-    scanned = ScannedLog(Collector(signatures), {}, [], set(), [])
+    scanned = ScannedLog(Collector(signatures), {}, [], set(), [], [])
     budget = line_budget(len(log.sources))
     for source in log.sources:
         dump = read_dump(source)
@@ -46,12 +55,15 @@ def scan_log(log: Log, signatures: Scanner, markers: Scanner) -> ScannedLog:
             if not dump.is_text:
                 continue
         keeper = LineKeeper(budget)
+        output_keeper = OutputKeeper(outputs or Scanner(()))
         losses: list[str] = []
         for block in source.blocks():
             with contained(_loss(block), losses.append):
                 marked = MarkedBlock(block, markers.scan(block.data))
                 scanned.collector.add(marked)
                 keeper.add(marked)
+                output_keeper.add(block)
+        scanned.windows.extend(output_keeper.windows()[: MAX_WINDOWS - len(scanned.windows)])
         scanned.losses.extend(losses[:1])
         scanned.files.setdefault(source.name or "", []).extend(keeper.lines())
     return scanned

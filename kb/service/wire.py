@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from kb.checks import Observation
 from kb.diagnosis import By, Diagnosis, Match, Note, Why
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.incident import Step
@@ -137,6 +138,19 @@ class WireFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     environment: dict[str, str] = {}
 
 
+class WireObservation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the output of a check shows."""
+
+    check: str
+    text: Annotated[str, Meta(description="What it means, with the values read.")]
+    file: str | None
+    line: Annotated[int, Meta(ge=1)]
+    abnormal: Annotated[
+        bool | None,
+        Meta(description="Null: a value could not be read, so nothing is known of it."),
+    ]
+
+
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One diagnosis."""
 
@@ -162,6 +176,10 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
     facts: WireFacts
     elapsed_ms: Annotated[float, Meta(ge=0)]
+    observations: Annotated[
+        list[WireObservation],
+        Meta(description="What the outputs of checks in the input show, abnormal ones first."),
+    ] = []
 
 
 def to_answer(diagnosis: Diagnosis) -> Answer:
@@ -177,6 +195,7 @@ def to_answer(diagnosis: Diagnosis) -> Answer:
         job=_converted(outgoing.job, WireJob) if outgoing.job else None,
         facts=_converted(outgoing.evidence.facts, WireFacts),
         elapsed_ms=round(outgoing.elapsed_ms, 1),
+        observations=[_observation(seen) for seen in outgoing.observations],
     )
 
 
@@ -224,6 +243,11 @@ def _why(lines: Iterable[Why]) -> list[WireWhy]:
         WireWhy(why.line.file, why.line.number, without_secrets(why.line.text), why.by)
         for why in lines
     ]
+
+
+def _observation(seen: Observation) -> WireObservation:
+    text = without_secrets(seen.text)
+    return WireObservation(seen.check, text, seen.file, seen.line, seen.abnormal)
 
 
 def _step(step: Step) -> WireStep:

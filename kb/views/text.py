@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from kb.checks import Observation
 from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why
 from kb.incident import Kind
 from kb.verdict import Verdict, percent
@@ -21,6 +22,8 @@ from kb.views.prose import bar, heading, indented, link, prose, steps
 _BAR_CELLS = 20
 _SMALL_BAR_CELLS = 6
 """Columns of the bar of a confidence: of the first incident, and of the others."""
+_MAX_OBSERVATIONS = 8
+"""Shown of what the outputs of checks show; the rest is in the JSON."""
 _MAX_QUOTE_CHARACTERS = 300
 """Of a line of evidence, which may wrap to four rows."""
 
@@ -30,6 +33,10 @@ _VERDICTS = {
     Verdict.UNKNOWN: ("UNKNOWN", "bold red"),
     Verdict.HEALTHY: ("HEALTHY", "bold green"),
 }
+
+
+_SIGNS = {True: ("! ", "bold red"), None: ("? ", "bold yellow"), False: ("", "")}
+"""In front of an observation: abnormal, not readable, reassuring."""
 
 
 def render(diagnosis: Diagnosis) -> RenderableType:
@@ -46,6 +53,9 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield from _best(diagnosis.matches[0], Text(f"{word}  ", style))
     else:
         yield Text.assemble((f"{word}  ", style), _nothing(diagnosis))
+    if diagnosis.observations:
+        yield heading("What the outputs show")
+        yield from map(_observed, diagnosis.observations[:_MAX_OBSERVATIONS])
     if diagnosis.nearest:
         yield heading("Closest records, and why they were rejected")
         yield from map(_near, diagnosis.nearest)
@@ -110,6 +120,13 @@ def _quote(why: Why) -> RenderableType:
         indented(Text(f"{where}{times}  (by {why.by})", "dim")),
         Padding(Text(quoted, overflow="fold"), (0, 0, 0, 4)),
     )
+
+
+def _observed(seen: Observation) -> RenderableType:
+    sign, style = _SIGNS[seen.abnormal]
+    where = f"{seen.file}:{seen.line}" if seen.file else f"line {seen.line}"
+    source = Text.assemble("\n", (seen.check, "cyan"), (f" ({where})", "dim"))
+    return indented(Text.assemble((sign, style), seen.text, source))
 
 
 def _near(near: NearMiss) -> RenderableType:

@@ -1,0 +1,87 @@
+"""From the lines of an output to what they show.
+
+A finding with a pattern alone is searched with Hyperscan. One with a rule is told by the reader of
+the check; where there is no reader, nothing is said of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from index.documents import Pattern
+from index.signatures import Scanner
+from kb.check import Check, Finding
+from kb.checks.model import Found, Observation, Output, Unread
+from kb.checks.readers import reader_of
+
+_MAX_QUOTE_CHARACTERS = 160
+"""Of the line that shows a finding."""
+
+
+def observe(output: Output, check: Check) -> list[Observation]:
+    """What the output of a check shows: abnormal values first, then what could not be read.
+
+    A value that the reader cannot read is an observation without a finding.
+    """
+    findings = {finding.id: finding for finding in check.body.findings}
+    results: list[Found | Unread] = [*_matched(output, check), *reader_of(check.id)(output)]
+    seen = [
+        _unread(check, output, result)
+        if isinstance(result, Unread)
+        else _found(check, output, result, findings[result.finding])
+        for result in results
+        if isinstance(result, Unread) or result.finding in findings
+    ]
+    return in_order(dict.fromkeys(seen))
+
+
+def in_order(observations: Iterable[Observation]) -> list[Observation]:
+    """Abnormal ones first, then what could not be read, then reassuring ones."""
+    return sorted(observations, key=lambda seen: (True, None, False).index(seen.abnormal))
+
+
+def _matched(output: Output, check: Check) -> Iterator[Found]:
+    plain = [finding for finding in check.body.findings if finding.pattern and not finding.rule]
+    data = "\n".join(output.lines).encode()
+    scanner = _scanner(tuple(finding.pattern or "" for finding in plain))
+    for number, end in scanner.scan(data):
+        row = data.count(b"\n", 0, max(end - 1, 0))
+        yield Found(plain[number].id, _with_quote(plain[number].means, output.lines[row]), row)
+
+
+@lru_cache(256)
+def _scanner(patterns: tuple[str, ...]) -> Scanner:
+    return Scanner([Pattern(pattern, regex=True) for pattern in patterns])
+
+
+def _with_quote(means: str, line: str) -> str:
+    text = " ".join(line.split())
+    quote = text if len(text) <= _MAX_QUOTE_CHARACTERS else text[:_MAX_QUOTE_CHARACTERS] + " ..."
+    return f"{means.removesuffix('.')}: {quote}" if quote else means
+
+
+def _found(check: Check, output: Output, found: Found, finding: Finding) -> Observation:
+    return Observation(
+        check=check.id,
+        finding=finding.id,
+        text=found.text,
+        file=output.source,
+        line=output.first_line + found.row,
+        abnormal=finding.abnormal,
+        suggests=finding.suggests,
+        points_to=finding.points_to,
+        then=finding.then,
+        next=finding.next,
+    )
+
+
+def _unread(check: Check, output: Output, unread: Unread) -> Observation:
+    return Observation(
+        check=check.id,
+        finding=None,
+        text=f"Could not read {unread.what}.",
+        file=output.source,
+        line=output.first_line + unread.row,
+        abnormal=None,
+    )
