@@ -11,7 +11,17 @@ from index.progress import Notify
 from kb.containment import contained
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.confidence import confidences
-from kb.diagnosis.model import MAX_MATCHES_SHOWN, By, Diagnosis, Match, Note, Why
+from kb.diagnosis.model import (
+    MAX_MATCHES_SHOWN,
+    By,
+    Diagnosis,
+    Match,
+    NextCheck,
+    Note,
+    PlaybookMatch,
+    Why,
+)
+from kb.diagnosis.playbooks import next_check, playbooks_for
 from kb.diagnosis.rejection import explain_rejections
 from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve
 from kb.diagnosis.scan import ScannedLog, scan_log
@@ -51,6 +61,7 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     verdict = opinion.verdict
     if verdict is Verdict.HEALTHY and losses:
         verdict = Verdict.UNKNOWN  # what is left out may tell of a failure
+    playbooks, check = _way_forward(verdict, opinion, knowledge, analysis)
     return Diagnosis(
         verdict=verdict,
         matches=shown(opinion.matches)[:top],
@@ -65,7 +76,25 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
             if verdict is Verdict.UNKNOWN
             else ()
         ),
+        playbooks=playbooks,
+        next=check,
     )
+
+
+def _way_forward(
+    verdict: Verdict,
+    opinion: _Opinion,
+    knowledge: KnowledgeBase,
+    analysis: Analysis | None,
+) -> tuple[tuple[PlaybookMatch, ...], NextCheck | None]:
+    """The playbooks of the symptom, and what to check first; for a match, its fix comes first."""
+    if verdict is Verdict.HEALTHY:
+        return (), None
+    playbooks = playbooks_for(opinion.evidence, opinion.matches or opinion.ranked, knowledge)
+    if verdict is Verdict.MATCH:
+        return playbooks, None
+    ended = _failed(analysis)
+    return playbooks, next_check(playbooks, opinion.evidence, knowledge, job_ended=ended)
 
 
 class _Opinion(msgspec.Struct, frozen=True):
