@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+
+import msgspec
 
 from index.lexical import rarity
 from index.tokens import tokenize
@@ -19,30 +21,45 @@ class SymptomNames:
     """
 
     def __init__(self, playbooks: Iterable[Playbook]) -> None:
-        self._names: Mapping[str, tuple[frozenset[str], ...]] = {
-            playbook.id: tuple(map(_words, (playbook.title, *names.en, *names.zh)))
+        names = {
+            playbook.id: [_words(name) for name in (playbook.title, *said.en, *said.zh)]
             for playbook in playbooks
-            for names in [playbook.header.names]
+            for said in [playbook.header.names]
         }
-        self._counts = Counter(
-            word for names in self._names.values() for word in frozenset().union(*names)
-        )
+        self._playbooks = len(names)
+        self._counts = Counter(word for own in names.values() for word in frozenset().union(*own))
+        self._holders: dict[str, list[_Name]] = {}
+        for identifier, own in names.items():
+            for words in own:
+                name = _Name(identifier, self._weight(words))
+                for word in words:
+                    self._holders.setdefault(word, []).append(name)
 
     def likeness(self, lines: Iterable[str]) -> dict[str, float]:
         """By id of the playbook: the largest share of words, weighted by rarity, that a line and a
         name have in common (Dice's coefficient). 0 to 1; playbooks at 0 are left out."""
         found: dict[str, float] = {}
-        for words in filter(None, map(_words, lines)):
+        for words in map(_words, lines):
             whole = self._weight(words)
-            for identifier, names in self._names.items():
-                for name in names:
-                    if shared := words & name:
-                        value = 2 * self._weight(shared) / (whole + self._weight(name))
-                        found[identifier] = max(found.get(identifier, 0.0), value)
+            shared: dict[_Name, float] = {}
+            for word in words:
+                for name in self._holders.get(word, ()):
+                    shared[name] = shared.get(name, 0.0) + self._weight([word])
+            for name, weight in shared.items():
+                value = 2 * weight / (whole + name.weight)
+                found[name.playbook] = max(found.get(name.playbook, 0.0), value)
         return found
 
-    def _weight(self, words: frozenset[str]) -> float:
-        return sum(rarity(word, self._counts[word], len(self._names)) for word in words)
+    def _weight(self, words: Iterable[str]) -> float:
+        return sum(rarity(word, self._counts[word], self._playbooks) for word in words)
+
+
+class _Name(msgspec.Struct, frozen=True, eq=False):
+    """One name; compared as an object, since two playbooks may share one."""
+
+    playbook: str
+    weight: float
+    """Of all its words."""
 
 
 def _words(text: str) -> frozenset[str]:

@@ -16,7 +16,6 @@ from kb.diagnosis.model import (
     By,
     Diagnosis,
     Match,
-    NextCheck,
     Note,
     PlaybookMatch,
     Why,
@@ -34,12 +33,16 @@ from kb.verdict import (
     SHOW_ALSO_AT,
     SHOW_AT,
     SHOW_CALM_AT,
+    SYMPTOM_AT,
     Verdict,
     decide,
 )
 
 MAX_CANDIDATES = 40
 """Maximum number of records kept for a conversation; the rest are too unlikely for a question."""
+
+MAX_QUESTION_LINES = 2
+"""A text of more lines is no short question."""
 
 MIN_CONFIDENCE = 0.0001
 """Confidences are rounded to four digits; a record below this value is not a candidate."""
@@ -61,7 +64,14 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     verdict = opinion.verdict
     if verdict is Verdict.HEALTHY and losses:
         verdict = Verdict.UNKNOWN  # what is left out may tell of a failure
-    playbooks, check = _way_forward(verdict, opinion, knowledge, analysis)
+    playbooks: tuple[PlaybookMatch, ...] = ()
+    with contained("no playbook is named", losses.append):
+        playbooks = playbooks_for(opinion.evidence, opinion.matches or opinion.ranked, knowledge)
+    if verdict is Verdict.HEALTHY:
+        if _names_symptom(opinion.evidence, playbooks):
+            verdict = Verdict.UNKNOWN
+        else:
+            playbooks = ()
     return Diagnosis(
         verdict=verdict,
         matches=shown(opinion.matches)[:top],
@@ -77,24 +87,21 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
             else ()
         ),
         playbooks=playbooks,
-        next=check,
+        next=(
+            None
+            if verdict is Verdict.MATCH  # its fix comes next
+            else next_check(playbooks, opinion.evidence, knowledge, job_ended=_failed(analysis))
+        ),
     )
 
 
-def _way_forward(
-    verdict: Verdict,
-    opinion: _Opinion,
-    knowledge: KnowledgeBase,
-    analysis: Analysis | None,
-) -> tuple[tuple[PlaybookMatch, ...], NextCheck | None]:
-    """The playbooks of the symptom, and what to check first; for a match, its fix comes first."""
-    if verdict is Verdict.HEALTHY:
-        return (), None
-    playbooks = playbooks_for(opinion.evidence, opinion.matches or opinion.ranked, knowledge)
-    if verdict is Verdict.MATCH:
-        return playbooks, None
-    ended = _failed(analysis)
-    return playbooks, next_check(playbooks, opinion.evidence, knowledge, job_ended=ended)
+def _names_symptom(evidence: Evidence, playbooks: Sequence[PlaybookMatch]) -> bool:
+    """Whether somebody asks about a symptom; a whole log may speak of one in passing."""
+    return (
+        evidence.total_lines <= MAX_QUESTION_LINES
+        and bool(playbooks)
+        and playbooks[0].confidence >= SYMPTOM_AT
+    )
 
 
 class _Opinion(msgspec.Struct, frozen=True):

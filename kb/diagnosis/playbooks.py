@@ -20,7 +20,7 @@ from kb.playbook import CheckStep, Playbook
 MAX_PLAYBOOKS = 3
 """Number of playbooks of a diagnosis; a person who is in a hurry reads the first."""
 
-MIN_PLAYBOOK_CONFIDENCE = 0.02
+MIN_PLAYBOOK_CONFIDENCE = 0.01
 """A playbook below this confidence is not shown."""
 
 MAX_NAMED_LINES = 8
@@ -42,9 +42,9 @@ def playbooks_for(
     knowledge: KnowledgeBase,
 ) -> tuple[PlaybookMatch, ...]:
     """The playbooks of the symptom, best first. They share what the incidents leave."""
-    if not evidence.lines:
+    playbooks = knowledge.playbooks() if evidence.lines else []
+    if not playbooks:
         return ()
-    playbooks = knowledge.playbooks()
     left = max(0.0, 1.0 - sum(match.confidence for match in incidents))
     shares = share_among_playbooks(_features(playbooks, evidence, incidents, knowledge), left)
     ranked = sorted(

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from benchmarks.questions import FIRST, QUESTIONS, ask, share
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
 from kb.log import Log
@@ -76,6 +77,19 @@ def test_behind_a_match_stands_its_playbook_and_the_fix_comes_next(
 def test_a_healthy_log_has_no_playbook(knowledge: KnowledgeBase) -> None:
     diagnosis = asked(HEALTHY, knowledge)
     assert (diagnosis.verdict, diagnosis.playbooks, diagnosis.next) == ("healthy", (), None)
+
+
+@pytest.mark.parametrize("question", ["/dev/shm too small", "never gets to step 1"])
+def test_who_names_a_symptom_gets_no_all_clear(knowledge: KnowledgeBase, question: str) -> None:
+    diagnosis = asked(question, knowledge)
+    assert diagnosis.verdict == "unknown"
+    assert diagnosis.next is not None
+
+
+def test_most_short_questions_lead_to_a_right_one(knowledge: KnowledgeBase) -> None:
+    answers = ask([QUESTIONS], knowledge)
+    assert share(answers, FIRST) >= 0.9
+    assert share(answers, 1) >= 0.75
 
 
 def test_a_check_whose_output_is_there_is_not_asked_for_again(knowledge: KnowledgeBase) -> None:
