@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import msgspec
 from markdown_it import MarkdownIt
@@ -192,7 +193,7 @@ class Reader:
                 "put each of its entries under a `###` heading of its own",
             )
         titles: set[str] = set()
-        for start, end in zip(starts, [*starts[1:], len(section)], strict=True):
+        for start, end in pairwise([*starts, len(section)]):
             title, line = section[start].children[0].content, first_line(section[start])
             if title in titles:
                 advice = "give each its own name, or merge the two"
