@@ -21,8 +21,6 @@ def opening(diagnosis: Diagnosis) -> Turn:
     text = f"{_seen(diagnosis, lines)} {_likely(diagnosis)}{_way_forward(diagnosis)}"
     known = [match.incident.id for match in diagnosis.matches]
     known += [note.incident.id for note in diagnosis.notes]
-    known += [one.playbook.id for one in diagnosis.playbooks]
-    known += [diagnosis.next.check.id] if diagnosis.next else []
     return tool_turn(text, known, lines)
 
 

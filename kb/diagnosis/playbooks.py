@@ -16,6 +16,7 @@ from kb.diagnosis.model import Match, NextCheck, PlaybookMatch
 from kb.diagnosis.retrieval import to_query
 from kb.evidence import Evidence
 from kb.playbook import CheckStep, Playbook
+from kb.verdict import SHOW_AT
 
 MAX_PLAYBOOKS = 3
 """Number of playbooks of a diagnosis; a person who is in a hurry reads the first."""
@@ -41,7 +42,8 @@ def playbooks_for(
     incidents: Sequence[Match],
     knowledge: KnowledgeBase,
 ) -> tuple[PlaybookMatch, ...]:
-    """The playbooks of the symptom, best first. They share what the incidents leave."""
+    """The playbooks of the symptom, best first. They share what the incidents leave; none is named
+    where the first one has hardly any of it."""
     playbooks = knowledge.playbooks() if evidence.lines else []
     if not playbooks:
         return ()
@@ -54,6 +56,8 @@ def playbooks_for(
         ),
         key=lambda match: (-match.confidence, match.playbook.id),
     )
+    if ranked[0].confidence < SHOW_AT * left:
+        return ()
     return tuple(
         match for match in ranked[:MAX_PLAYBOOKS] if match.confidence >= MIN_PLAYBOOK_CONFIDENCE
     )
