@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from kb.soft_breaks import join_soft_breaks
+from kb.verdict import percent
+
 if TYPE_CHECKING:
     from kb.diagnosis import Diagnosis, Note
     from kb.job import Job
@@ -37,8 +40,9 @@ _EMPTY = "## Nothing to read\n\nThe input is empty.\n"
 _UNKNOWN = """\
 ## Nothing known matches
 
-This is a failure, but no record fits it well enough.
-
+No record fits well enough.
+"""
+_HELPFUL = """\
 **What would help**
 
 - the earliest error across all ranks, with the lines before it
@@ -87,8 +91,24 @@ def _explained(diagnosis: Diagnosis) -> Iterator[str]:
         yield _EMPTY
     else:
         yield _UNKNOWN
+        yield from _way_forward(diagnosis)
+        yield _HELPFUL
         yield from _nearest(diagnosis)
     yield from _notes(diagnosis.notes)
+
+
+def _way_forward(diagnosis: Diagnosis) -> Iterator[str]:
+    """The leading playbook and the check to run, in a few lines."""
+    if not diagnosis.playbooks:
+        return
+    leading = diagnosis.playbooks[0]
+    playbook = leading.playbook
+    yield f"**What to do now**: {playbook.title} ({percent(leading.confidence)})\n"
+    yield f"- Secure before a restart: {'; '.join(playbook.body.secure)}"
+    if step := diagnosis.next:
+        yield f"- Check next: {step.check.title}. {join_soft_breaks(step.why)}\n"
+        yield f"```{step.command.language}\n{step.command.run}\n```\n"
+    yield f"All checks and causes: `kb show {playbook.id}`\n"
 
 
 def _nearest(diagnosis: Diagnosis) -> Iterator[str]:

@@ -11,13 +11,14 @@ from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
 from kb.incident import Kind
 from kb.job import QuotedLine
+from kb.soft_breaks import join_soft_breaks
 from kb.verdict import Verdict, percent
 
 
 def opening(diagnosis: Diagnosis) -> Turn:
     """What is seen, with the lines, and the most likely cause, in the words of its record."""
     lines = list(_seen_lines(diagnosis))
-    text = f"{_seen(diagnosis, lines)} {_likely(diagnosis)}"
+    text = f"{_seen(diagnosis, lines)} {_likely(diagnosis)}{_way_forward(diagnosis)}"
     known = [match.incident.id for match in diagnosis.matches]
     known += [note.incident.id for note in diagnosis.notes]
     return tool_turn(text, known, lines)
@@ -76,10 +77,24 @@ def _likely(diagnosis: Diagnosis) -> str:
             f"This is a follow-on error [{_note(diagnosis)}]: look for the earliest failure, in"
             " earlier lines or in the log of another rank or host."
         )
+    if diagnosis.playbooks:
+        leading = diagnosis.playbooks[0]
+        share, playbook = percent(leading.confidence), leading.playbook
+        return f"No record fits; the symptom is ({share}): {playbook.title} [{playbook.id}]."
     return (
         "No record fits. Please add the earliest error across all ranks with the lines before"
         " it, the versions and the launch command."
     )
+
+
+def _way_forward(diagnosis: Diagnosis) -> str:
+    """The check to run next, its command ready to copy; empty where there is none."""
+    step = diagnosis.next
+    if step is None:
+        return ""
+    why = join_soft_breaks(step.why)
+    command = f"```{step.command.language}\n{step.command.run}\n```"
+    return f"\nCheck next: {step.check.title} [{step.check.id}]. {why}\n{command}"
 
 
 def _note(diagnosis: Diagnosis) -> str:

@@ -17,6 +17,7 @@ from index.snapshot import Snapshot
 from kb.check import Check
 from kb.corpus.document import from_payload
 from kb.corpus.guide_document import declared_by, from_guide_payload
+from kb.corpus.symptom_names import SymptomNames
 from kb.corpus.sync import (
     IndexSync,
     curated_sync,
@@ -107,6 +108,11 @@ class KnowledgeBase:
                 owners[pattern] = (*owners.get(pattern, ()), guide.id)
         return owners
 
+    @cached_property
+    def symptom_names(self) -> SymptomNames:
+        """How people name the symptoms of the playbooks."""
+        return SymptomNames(self.playbooks())
+
     def checks(self) -> list[Check]:
         """All checks, in order of their ids."""
         return [guide for guide in self.guides.values() if isinstance(guide, Check)]
@@ -137,7 +143,7 @@ class KnowledgeBase:
         tier = self._others[TierName.GUIDES]
         if tier.is_open:
             tier.replace(sync.open())
-            for name in ("guides", "guide_patterns", "guide_owners"):
+            for name in ("guides", "guide_patterns", "guide_owners", "symptom_names"):
                 self.__dict__.pop(name, None)
 
     def close(self) -> None:

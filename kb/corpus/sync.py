@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from index.documents import Changes, Pattern
-from index.encoder import Encoder, load_encoder, model_name
+from index.encoder import Encoder, RepeatingEncoder, load_encoder, model_name
 from index.errors import StoreDamaged, StoreError, StoreMissing
 from index.packing import pack
 from index.progress import Notify, Report, silent_notify, silent_report
@@ -225,7 +225,7 @@ def load_in_background(model: str | None) -> Callable[[], Encoder]:
 
     def run() -> None:
         try:
-            future.set_result(load_encoder(model))
+            future.set_result(RepeatingEncoder(load_encoder(model)))
         except Exception as error:  # noqa: BLE001  handed to whoever waits
             future.set_exception(error)
 

@@ -12,8 +12,17 @@ from kb.checks import Observation
 from kb.containment import contained
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.confidence import confidences
-from kb.diagnosis.model import MAX_MATCHES_SHOWN, By, Diagnosis, Match, Note, Why
+from kb.diagnosis.model import (
+    MAX_MATCHES_SHOWN,
+    By,
+    Diagnosis,
+    Match,
+    Note,
+    PlaybookMatch,
+    Why,
+)
 from kb.diagnosis.outputs import read_outputs
+from kb.diagnosis.playbooks import next_check, playbooks_for
 from kb.diagnosis.rejection import explain_rejections
 from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve
 from kb.diagnosis.scan import ScannedLog, scan_log
@@ -26,12 +35,16 @@ from kb.verdict import (
     SHOW_ALSO_AT,
     SHOW_AT,
     SHOW_CALM_AT,
+    SYMPTOM_AT,
     Verdict,
     decide,
 )
 
 MAX_CANDIDATES = 40
 """Maximum number of records kept for a conversation; the rest are too unlikely for a question."""
+
+MAX_QUESTION_LINES = 2
+"""A text of more lines is no short question."""
 
 MIN_CONFIDENCE = 0.0001
 """Confidences are rounded to four digits; a record below this value is not a candidate."""
@@ -56,6 +69,14 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     verdict = opinion.verdict
     if verdict is Verdict.HEALTHY and losses:
         verdict = Verdict.UNKNOWN  # what is left out may tell of a failure
+    playbooks: tuple[PlaybookMatch, ...] = ()
+    with contained("no playbook is named", losses.append):
+        playbooks = playbooks_for(opinion.evidence, opinion.matches or opinion.ranked, knowledge)
+    if verdict is Verdict.HEALTHY:
+        if _names_symptom(opinion.evidence, playbooks):
+            verdict = Verdict.UNKNOWN
+        else:
+            playbooks = ()
     return Diagnosis(
         verdict=verdict,
         matches=shown(opinion.matches)[:top],
@@ -71,6 +92,21 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
             else ()
         ),
         observations=observations,
+        playbooks=playbooks,
+        next=(
+            None
+            if verdict is Verdict.MATCH  # its fix comes next
+            else next_check(playbooks, opinion.evidence, knowledge, job_ended=_failed(analysis))
+        ),
+    )
+
+
+def _names_symptom(evidence: Evidence, playbooks: Sequence[PlaybookMatch]) -> bool:
+    """Whether somebody asks about a symptom; a whole log may speak of one in passing."""
+    return (
+        evidence.total_lines <= MAX_QUESTION_LINES
+        and bool(playbooks)
+        and playbooks[0].confidence >= SYMPTOM_AT
     )
 
 

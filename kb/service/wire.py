@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from kb.checks import Observation
-from kb.diagnosis import By, Diagnosis, Match, Note, Why
+from kb.diagnosis import By, Diagnosis, Match, NextCheck, Note, PlaybookMatch, Why
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.incident import Step
 from kb.job import FailureKind
@@ -71,6 +71,29 @@ class WireQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     text: str
     answers: Annotated[list[str], Meta(min_length=2)]
+
+
+class WirePlaybook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the symptom may be, where its cause is not known."""
+
+    id: str
+    title: str
+    confidence: Annotated[
+        float, Meta(ge=0, le=1, description="Together with those of the matches at most 1.")
+    ]
+    secure: Annotated[list[str], Meta(description="To be saved before anything is restarted.")]
+    tonight: Annotated[list[str], Meta(description="What gets the job going.")]
+
+
+class WireNext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The check to run next. Words in capitals in its command stand for values of the job."""
+
+    check: str
+    title: str
+    command: str
+    where: str
+    risk: Annotated[str, Meta(description="The worst that it does to the job.")]
+    why: str
 
 
 class WireLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -180,6 +203,11 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         list[WireObservation],
         Meta(description="What the outputs of checks in the input show, abnormal ones first."),
     ] = []
+    playbooks: Annotated[list[WirePlaybook], Meta(description="Symptoms, best first.")] = []
+    next: Annotated[
+        WireNext | None,
+        Meta(description="Null for a match, whose fix comes next, and where no playbook fits."),
+    ] = None
 
 
 def to_answer(diagnosis: Diagnosis) -> Answer:
@@ -196,6 +224,8 @@ def to_answer(diagnosis: Diagnosis) -> Answer:
         facts=_converted(outgoing.evidence.facts, WireFacts),
         elapsed_ms=round(outgoing.elapsed_ms, 1),
         observations=[_observation(seen) for seen in outgoing.observations],
+        playbooks=[_playbook(match) for match in outgoing.playbooks],
+        next=_next(outgoing.next) if outgoing.next else None,
     )
 
 
@@ -252,6 +282,29 @@ def _observation(seen: Observation) -> WireObservation:
 
 def _step(step: Step) -> WireStep:
     return WireStep(step.text, step.command, step.why)
+
+
+def _playbook(match: PlaybookMatch) -> WirePlaybook:
+    body = match.playbook.body
+    return WirePlaybook(
+        id=match.playbook.id,
+        title=match.playbook.title,
+        confidence=match.confidence,
+        secure=list(body.secure),
+        tonight=[mitigation.do for mitigation in body.tonight],
+    )
+
+
+def _next(step: NextCheck) -> WireNext:
+    header = step.check.header
+    return WireNext(
+        check=step.check.id,
+        title=step.check.title,
+        command=step.command.run,
+        where=header.where,
+        risk=header.cost.risk,
+        why=step.why,
+    )
 
 
 def _converted(value: msgspec.Struct, wire: type[Wire]) -> Wire:

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from kb.checks import Observation
 from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why
-from kb.incident import Kind
+from kb.incident import Incident, Kind
 from kb.verdict import Verdict, percent
 from kb.views.job import render_job
-from kb.views.prose import bar, heading, indented, link, prose, steps
+from kb.views.prose import bar, command_line, heading, indented, link, prose, steps
 
 _BAR_CELLS = 20
 _SMALL_BAR_CELLS = 6
@@ -56,6 +56,10 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     if diagnosis.observations:
         yield heading("What the outputs show")
         yield from map(_observed, diagnosis.observations[:_MAX_OBSERVATIONS])
+    if diagnosis.verdict is not Verdict.MATCH:
+        yield from _way_forward(diagnosis)
+    if diagnosis.matches:
+        yield from _remedy(diagnosis.matches[0].incident)
     if diagnosis.nearest:
         yield heading("Closest records, and why they were rejected")
         yield from map(_near, diagnosis.nearest)
@@ -87,8 +91,33 @@ def _nothing(diagnosis: Diagnosis) -> str:
     )
 
 
+def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
+    """The leading playbook, in the order in which its parts are needed."""
+    if not diagnosis.playbooks:
+        return
+    leading, *others = diagnosis.playbooks
+    playbook = leading.playbook
+    yield heading("What to do now")
+    yield indented(
+        Text.assemble(
+            (f"{percent(leading.confidence)} ", "bold"), (playbook.id, "cyan"), "\n", playbook.title
+        )
+    )
+    yield indented(Text(f"Secure before a restart: {'; '.join(playbook.body.secure)}"))
+    if step := diagnosis.next:
+        yield indented(Text.assemble("Check next: ", (step.check.title, "bold")))
+        for line in step.command.run.split("\n"):
+            yield indented(command_line(line), 4)
+        yield indented(Text(f"where: {step.check.header.where} ({step.check.header.cost.risk})"))
+        yield indented(prose(f"why: {step.why}"))
+    if others:
+        named = ", ".join(f"{one.playbook.id} ({percent(one.confidence)})" for one in others)
+        yield indented(Text(f"Or: {named}", "dim"))
+    yield indented(Text(f"All checks and causes: kb show {playbook.id}", "dim"))
+
+
 def _best(match: Match, verdict: Text) -> Iterator[RenderableType]:
-    header, body = match.incident.header, match.incident.body
+    header = match.incident.header
     yield Text.assemble(
         verdict,
         (f"{percent(match.confidence)} ", "bold"),
@@ -101,14 +130,17 @@ def _best(match: Match, verdict: Text) -> Iterator[RenderableType]:
         yield Text(f"Caution: {header.caution}", "yellow")
     yield heading("Why")
     yield from (_quote(why) for why in match.why)
+
+
+def _remedy(incident: Incident) -> Iterator[RenderableType]:
     yield heading("Fix")
-    yield steps(body.fix)
+    yield steps(incident.body.fix)
     yield heading("Verify")
-    yield indented(prose(body.verify))
+    yield indented(prose(incident.body.verify))
     yield heading("Cause")
-    yield indented(prose(body.cause))
+    yield indented(prose(incident.body.cause))
     yield heading("References")
-    yield from (link(url) for url in header.references)
+    yield from (link(url) for url in incident.header.references)
 
 
 def _quote(why: Why) -> RenderableType:

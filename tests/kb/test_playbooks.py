@@ -1,0 +1,134 @@
+"""What the answer says where no incident is known: the symptom, and the check to run next."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.questions import FIRST, QUESTIONS, ask, share
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import Diagnosis, diagnose
+from kb.log import Log
+from tests.conftest import Run
+
+SHM_FULL = """\
+nccl-0:41:98 [0] NCCL WARN Call to posix_fallocate failed: No space left on device
+nccl-0:41:98 [0] NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 96)
+"""
+HEALTHY = "\n".join(
+    f"[2026-11-21 03:10:{n:02d}] step {n} loss {2 - n / 50:.3f} 812 tokens/s" for n in range(40)
+)
+
+
+def asked(text: str, knowledge: KnowledgeBase) -> Diagnosis:
+    return diagnose(Log.from_text(text), knowledge)
+
+
+def ids(diagnosis: Diagnosis) -> list[str]:
+    return [match.playbook.id for match in diagnosis.playbooks]
+
+
+@pytest.mark.parametrize(
+    ("question", "playbook"),
+    [
+        ("training hangs", "hang-mid-training"),
+        ("NCCL timeout", "nccl-watchdog-timeout"),
+        ("bus error", "bus-error-shm"),
+        ("nodes cannot see each other", "rendezvous-fails"),
+        ("one gpu at 0% others at 100%", "hang-mid-training"),
+        ("watchdog timeout during evaluation", "nccl-watchdog-timeout"),
+        ("how do I find the slow rank", "straggler"),
+        ("exit code 137", "oom-host-sigkill"),
+        ("训练卡住不动", "hang-mid-training"),
+        ("显存不足", "oom-gpu"),
+    ],
+)
+def test_a_short_question_leads_to_its_playbook(
+    knowledge: KnowledgeBase, question: str, playbook: str
+) -> None:
+    diagnosis = asked(question, knowledge)
+    assert playbook in ids(diagnosis)
+    assert diagnosis.next is not None
+
+
+@pytest.mark.parametrize("text", ["what a lovely day", "hello", "今天天气很好"])
+def test_what_is_no_symptom_has_no_playbook(knowledge: KnowledgeBase, text: str) -> None:
+    assert asked(text, knowledge).playbooks == ()
+
+
+@pytest.mark.parametrize("text", ["bus error", "显存不足", SHM_FULL, "NCCL timeout on 16 nodes"])
+def test_incidents_and_playbooks_share_one_belief(knowledge: KnowledgeBase, text: str) -> None:
+    diagnosis = asked(text, knowledge)
+    whole = [*diagnosis.candidates, *diagnosis.playbooks]
+    assert sum(one.confidence for one in whole) <= 1.001  # each is rounded to four digits
+
+
+def test_behind_a_match_stands_its_playbook_and_the_fix_comes_next(
+    knowledge: KnowledgeBase,
+) -> None:
+    diagnosis = asked(SHM_FULL, knowledge)
+    assert diagnosis.verdict == "match"
+    assert diagnosis.next is None
+    first = diagnosis.matches[0].confidence
+    assert all(match.confidence < first for match in diagnosis.playbooks)
+
+
+def test_a_healthy_log_has_no_playbook(knowledge: KnowledgeBase) -> None:
+    diagnosis = asked(HEALTHY, knowledge)
+    assert (diagnosis.verdict, diagnosis.playbooks, diagnosis.next) == ("healthy", (), None)
+
+
+@pytest.mark.parametrize("question", ["/dev/shm too small", "never gets to step 1"])
+def test_who_names_a_symptom_gets_no_all_clear(knowledge: KnowledgeBase, question: str) -> None:
+    diagnosis = asked(question, knowledge)
+    assert diagnosis.verdict == "unknown"
+    assert diagnosis.next is not None
+
+
+def test_most_short_questions_lead_to_a_right_one(knowledge: KnowledgeBase) -> None:
+    answers = ask([QUESTIONS], knowledge)
+    assert share(answers, FIRST) >= 0.9
+    assert share(answers, 1) >= 0.75
+
+
+def test_a_check_whose_output_is_there_is_not_asked_for_again(knowledge: KnowledgeBase) -> None:
+    question = "our workers die with a bus error"
+    asked_for = asked(question, knowledge).next
+    assert asked_for is not None
+    pasted = f"{question}\n{asked_for.check.body.normal}"
+    after = asked(pasted, knowledge)
+    assert ids(after)[0] == "bus-error-shm"
+    assert after.next is not None
+    assert after.next.check.id != asked_for.check.id
+
+
+def test_the_command_is_that_of_the_environment(knowledge: KnowledgeBase) -> None:
+    def command(text: str) -> str:
+        step = asked(text, knowledge).next
+        assert step is not None
+        assert step.check.id == "df-shm"
+        return step.command.place
+
+    assert command("bus error") == "bare"
+    assert command("bus error in docker") == "docker"
+
+
+def test_the_answer_names_the_playbook_and_the_check(shipped_kb: Run) -> None:
+    done = shipped_kb("ask", "training hangs, no error")
+    text = done.stdout.decode()
+    assert done.returncode == 1
+    assert "What to do now" in text
+    assert "py-spy dump" in text
+    answer = json.loads(shipped_kb("ask", "--json", "training hangs, no error").stdout)
+    assert answer["verdict"] == "unknown"
+    assert answer["playbooks"][0]["id"] == "hang-mid-training"
+    assert answer["playbooks"][0]["secure"]
+    assert answer["next"]["check"] == "py-spy-dump"
+    assert answer["next"]["command"].startswith("py-spy dump")
+
+
+def test_the_opening_of_a_chat_names_the_check(shipped_kb: Run) -> None:
+    said = shipped_kb("chat", "training hangs, no error").stdout.decode()
+    assert "[hang-mid-training]" in said
+    assert "py-spy dump" in said
