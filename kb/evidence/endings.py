@@ -20,30 +20,39 @@ END_LINES = 8
 _BEGINS = re.compile(
     r"\b(?:starting|started|begin(?:ning)?|waiting|loading|saving|resum\w+|initiali[sz]\w*"
     r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
-    r"|开始|正在|等待|[\u4e00-\u9fff]{7}",
+    r"|开始|正在|等待|进度|\b\d{1,2}%|[\u4e00-\u9fff]{7}",
     re.IGNORECASE,
 )
 """Something new begins, so what ended before was only a part of the work; or somebody speaks."""
 
-_FUNCTION_WORDS = re.compile(
-    r"\b(?:the|a|is|are|was|were|has|have|had|but|and|then|when|while|after|since|still|just|only"
-    r"|that|this|it|its|they|them|there|for|from|of|on|in|at|with|to|never|not|no|nothing|again|says"
-    r"|same|should|would|does|did|than|which|every|all|other|one)\b",
+_WORDS_OF_SPEECH = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|but|and|then|when|while|after|since|just|only|that|this"
+    r"|these|those|it|its|they|them|there|not|nothing|again|says?|said|same|should|would|does|did"
+    r"|than|which|every|other|so|because|about|around|until|too|very|more|most|some|any)\b",
     re.IGNORECASE,
 )
-_MIN_FUNCTION_WORDS = 4
-"""Small words in a line of prose; a program's message of one line rarely has as many."""
-_MIN_PROSE_SHARE = 0.3
-"""... and their share of all its words."""
-_TOLD = re.compile(
-    r"\b(?:I|we|my|our|you|somebody|anyone|please|help)\b|\b(?:why|how) "
-    r"|(?<!\$)[?\uff1f]!*\s*$|!{2,}|\b(?:still|yet|hangs?|stuck|weird|strange|slow|(?<!#)wrong)\b"
+_SMALL_WORDS = re.compile(
+    r"\b(?:the|an?|of|on|in|for|to|at|with|from|into|between|by|as|all|one|out|up|down|no|if)\b",
+    re.IGNORECASE,
 )
+_MIN_SPEECH, _MIN_SPEECH_SHARE = 1.5, 0.2
+"""Words of speech in a line of prose, where a small word counts half, and their share of all
+words. A program's line without a prefix rarely has as many."""
+_SHAPED = re.compile(r"^\s*(?:\[|#|\+ |-- |=|\$ |>>> |[\w.\[\]\"-]+:(?:\s|$)|\d)")
+"""How a line begins that a program prints, though it has no prefix that is known."""
 _WARNS = re.compile(r"\w+Warning: ")
-_TOLD_IN_CHINESE = re.compile(
-    r"我|咱|请问|求助|怎么|为什么|为何|什么|吗|呢|了但|但是|不过|却|可是|结果(?:却|就|还)|然后|卡(?:住|死|在|着|了|很)|不动|没反应|没有反应"
-    r"|不退|不结束|一直|突然|从来|不对|不正常|很慢|太慢|变慢|奇怪|没有(?!错误|失败|异常|发现)|就没|还没|还在"
+_TOLD = re.compile(
+    r"\b(?:I|we|my|our|you|somebody|anyone|nobody|please|help)\b|\b(?:why|how) |\w'(?:t|s|re|m) "
+    r"|(?<!\$)[?\uff1f]!*\s*$|!{2,}|\b(?:still|yet|hangs?|stuck|weird|strange|slow|(?<!#)wrong"
+    r"|never|nope|expected|instead|although|however|supposed|unusable|garbage|gibberish|nonsense)\b",
+    re.IGNORECASE,
 )
+_TOLD_IN_CHINESE = re.compile(
+    r"[我咱吗呢吧啊了都就还也才又]|请问|求助|怎么|为什么|为何|什么|但|不过|却|可是|结果(?:却|就|还)|然后"
+    r"|卡(?:住|死|在|着|很)|不动|没反应|没有反应|不退|不结束|一直|突然|从来|不对|不正常|很慢|太慢|变慢"
+    r"|奇怪|没有(?!错误|失败|异常|发现)"
+)
+"""Particles and words of people; programs leave them out."""
 
 
 def ends_well(lines: Sequence[str]) -> bool:
@@ -71,8 +80,10 @@ def _is_prose(line: str) -> bool:
         return False  # a program's prefix stands in front
     if _TOLD.search(text):
         return True
-    small = len(_FUNCTION_WORDS.findall(text))
-    return small >= _MIN_FUNCTION_WORDS and small >= _MIN_PROSE_SHARE * len(text.split())
+    if _SHAPED.match(text):
+        return False
+    speech = len(_WORDS_OF_SPEECH.findall(text)) + len(_SMALL_WORDS.findall(text)) / 2
+    return speech >= _MIN_SPEECH and speech >= _MIN_SPEECH_SHARE * len(text.split())
 
 
 @cache
