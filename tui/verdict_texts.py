@@ -18,7 +18,7 @@ _VERDICTS = {
     "match": ("●", "Match", "$success", "a known incident"),
     "possible": ("◐", "Possible", "$warning", "worth reading, but not certain"),
     "unknown": ("○", "Unknown", "$error", "no known incident matches"),
-    "healthy": ("✓", "Healthy", "$success", "no sign of a failure"),
+    "healthy": ("✓", "Healthy", "$success", "the work went on to its end"),
 }
 
 _MAX_NAMES = 2
@@ -31,9 +31,20 @@ These errors follow from another failure. Look for the original failure: in an e
 the log of another rank or host.
 """
 _HEALTHY = """\
-## No sign of a failure
+## The work is done
 
-No line of this log shows an error, and no known hang fits it.
+The log says so at its end, and no line shows a failure.
+"""
+_NO_END = """\
+## No line shows a failure
+
+And none shows that the work is done: a job that hangs prints nothing.
+
+**What would help**
+
+- what you see: does it hang, is it slow, since when and at which step
+- the logs of all ranks: open their directory with `o`
+- the stacks of the waiting processes (`py-spy dump --pid PID`)
 """
 _SLOW = "The job is slow, but it did not fail: press `r` to see the slow rank.\n"
 _EMPTY = "## Nothing to read\n\nThe input is empty.\n"
@@ -89,6 +100,9 @@ def _explained(diagnosis: Diagnosis) -> Iterator[str]:
         yield _FOLLOW_ON
     elif not diagnosis.evidence.total_lines:
         yield _EMPTY
+    elif not diagnosis.evidence.states_failure:
+        yield _NO_END
+        yield from _nearest(diagnosis)
     else:
         yield _UNKNOWN
         yield from _way_forward(diagnosis)

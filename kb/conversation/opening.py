@@ -49,7 +49,7 @@ def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
         )
         return f"The log shows no failure{noise}."
     if not lines:
-        return "I recognise no failure in this input."
+        return "No line shows a failure, and none shows that the work is done."
     others = ", ".join(location(line) for line in lines[1:])
     speaker = "You wrote" if diagnosis.evidence.human_written else "The log says"
     return f"{speaker} {quote_with_location(lines[0])}{f'; see also {others}' if others else ''}."

@@ -119,14 +119,15 @@ class _Opinion(msgspec.Struct, frozen=True):
     matches: list[Match]
     """Those worth showing."""
     notes: tuple[Note, ...]
-    no_failure_seen: bool
+    all_is_well: bool
+    """The log itself shows that the work went on to its end, without a failure."""
 
     @property
     def verdict(self) -> Verdict:
         return decide(
             self.matches[0].confidence if self.matches else None,
             follow_on=any(note.incident.kind is Kind.CASCADE for note in self.notes),
-            healthy=self.no_failure_seen,
+            healthy=self.all_is_well,
         )
 
     @property
@@ -186,7 +187,8 @@ def _ask(
     ranked = _ranked(found, evidence, no_failure=no_failure)
     show_at = SHOW_CALM_AT if no_failure and evidence.made_progress else SHOW_AT
     matches = ranked if ranked and ranked[0].confidence >= show_at else []
-    return _Opinion(evidence, ranked, matches, _notes(found), no_failure)
+    all_is_well = not evidence.told and (ended_well or (no_failure and evidence.ended_well))
+    return _Opinion(evidence, ranked, matches, _notes(found), all_is_well)
 
 
 def _ended_well(analysis: Analysis | None) -> bool:

@@ -77,7 +77,7 @@ def _nothing(diagnosis: Diagnosis) -> str:
     if diagnosis.verdict is Verdict.HEALTHY:
         job = diagnosis.job
         slow = " The job is slow, but it did not fail." if job and job.culprits else ""
-        return f"No sign of a failure in this log.{slow}"
+        return f"The log shows no failure, and says at its end that the work is done.{slow}"
     if diagnosis.verdict is Verdict.POSSIBLE:
         return (
             "Only follow-on errors. Look for the original failure: in an earlier line, or in the"
@@ -85,6 +85,11 @@ def _nothing(diagnosis: Diagnosis) -> str:
         )
     if not diagnosis.evidence.total_lines:
         return "The input is empty."
+    if not diagnosis.evidence.states_failure:
+        return (
+            "No line shows a failure, and none shows that the work is done. If it hangs or is"
+            " slow, say so: since when, at which step, and what the GPUs do."
+        )
     return (
         "Nothing known matches. Add the earliest error across all ranks with"
         " the lines before it, the versions and the launch command."

@@ -1,0 +1,92 @@
+"""Whether a log shows that its work is done: the forms are rows of `kb/rules/endings.toml`.
+
+A log that just stops may be that of a hang, which prints nothing. And a person who tells of a
+problem may quote the happiest log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from kb.log.prefixes import split_prefix
+from kb.rules import read_rows
+from kb.rules.rows import Ending
+
+END_LINES = 8
+"""Last lines of a log in which a program says that it is done; summaries follow."""
+
+_BEGINS = re.compile(
+    r"\b(?:starting|started|begin(?:ning)?|waiting|loading|saving|resum\w+|initiali[sz]\w*"
+    r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
+    r"|开始|正在|等待|进度|\b\d{1,2}%|[\u4e00-\u9fff]{7}",
+    re.IGNORECASE,
+)
+"""Something new begins, so what ended before was only a part of the work; or somebody speaks."""
+
+_WORDS_OF_SPEECH = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|but|and|then|when|while|after|since|just|only|that|this"
+    r"|these|those|it|its|they|them|there|not|nothing|again|says?|said|same|should|would|does|did"
+    r"|than|which|every|other|so|because|about|around|until|too|very|more|most|some|any)\b",
+    re.IGNORECASE,
+)
+_SMALL_WORDS = re.compile(
+    r"\b(?:the|an?|of|on|in|for|to|at|with|from|into|between|by|as|all|one|out|up|down|no|if)\b",
+    re.IGNORECASE,
+)
+_MIN_SPEECH, _MIN_SPEECH_SHARE = 1.5, 0.2
+"""Words of speech in a line of prose, where a small word counts half, and their share of all
+words. A program's line without a prefix rarely has as many."""
+_SHAPED = re.compile(r"^\s*(?:\[|#|\+ |-- |=|\$ |>>> |[\w.\[\]\"-]+:(?:\s|$)|\d)")
+"""How a line begins that a program prints, though it has no prefix that is known."""
+_WARNS = re.compile(r"\w+Warning: ")
+_TOLD = re.compile(
+    r"\b(?:I|we|my|our|you|somebody|anyone|nobody|please|help)\b|\b(?:why|how) |\w'(?:t|s|re|m) "
+    r"|(?<!\$)[?\uff1f]!*\s*$|!{2,}|\b(?:still|yet|hangs?|stuck|weird|strange|slow|(?<!#)wrong"
+    r"|never|nope|expected|instead|although|however|supposed|unusable|garbage|gibberish|nonsense)\b",
+    re.IGNORECASE,
+)
+_TOLD_IN_CHINESE = re.compile(
+    r"[我咱吗呢吧啊了都就还也才又]|请问|求助|怎么|为什么|为何|什么|但|不过|却|可是|结果(?:却|就|还)|然后"
+    r"|卡(?:住|死|在|着|很)|不动|没反应|没有反应|不退|不结束|一直|突然|从来|不对|不正常|很慢|太慢|变慢"
+    r"|奇怪|没有(?!错误|失败|异常|发现)"
+)
+"""Particles and words of people; programs leave them out."""
+
+
+def ends_well(lines: Sequence[str]) -> bool:
+    """Whether the last lines of a log say that the work is done."""
+    spoken = [line for line in lines if line.strip()][-END_LINES:]
+    ends = [place for place, line in enumerate(spoken) if says_end(line)]
+    return bool(ends) and not any(_BEGINS.search(line) for line in spoken[ends[-1] + 1 :])
+
+
+def says_end(text: str) -> bool:
+    """Whether a line says that the work is done."""
+    return _any_ending().search(split_prefix(text).text.strip()) is not None
+
+
+def is_told_by_a_person(lines: Iterable[str]) -> bool:
+    """Whether somebody speaks in one of the lines, rather than a program."""
+    return any(_is_prose(line) for line in lines)
+
+
+def _is_prose(line: str) -> bool:
+    if _TOLD_IN_CHINESE.search(line):
+        return True
+    text = split_prefix(line).text
+    if text != line or _WARNS.search(line):
+        return False  # a program's prefix stands in front
+    if _TOLD.search(text):
+        return True
+    if _SHAPED.match(text):
+        return False
+    speech = len(_WORDS_OF_SPEECH.findall(text)) + len(_SMALL_WORDS.findall(text)) / 2
+    return speech >= _MIN_SPEECH and speech >= _MIN_SPEECH_SHARE * len(text.split())
+
+
+@cache
+def _any_ending() -> re.Pattern[str]:
+    rows = read_rows("endings", "ending", Ending)
+    return re.compile("|".join(f"(?:{row.pattern})" for row in rows), re.IGNORECASE)
