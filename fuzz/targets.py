@@ -30,7 +30,7 @@ from kb.evidence.markers import MARKER_PATTERNS
 from kb.evidence.secrets import mask_secrets, without_secrets
 from kb.history import History, Search
 from kb.job import analyse
-from kb.job.recorder import compare, read_dump
+from kb.job.recorder import Dump, compare, read_dump
 from kb.log import Log, Source
 from kb.log.clean import clean_block, strip_controls
 from kb.markdown import parse, render
@@ -100,7 +100,7 @@ def dump(data: bytes) -> None:
     halves = enumerate((data[:half], data[half:]))
     named = [source for n, part in halves for source in _sources(part, f"nccl_trace_{n}")]
     for sources in (_sources(data, "nccl_trace_0"), named):
-        read = [dump for source in sources if (dump := read_dump(source)) is not None]
+        read = [one for one in map(read_dump, sources) if isinstance(one, Dump)]
         found = compare(read) if read else None
         for _file, described in found.culprits.values() if found else ():
             described.encode()

@@ -4,6 +4,7 @@ text of private records. What is meant for all says so with `shared`; the umask 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 FILE = 0o600
@@ -20,10 +21,14 @@ def file_mode(*, shared: bool) -> int:
 def make_file(path: Path, *, shared: bool = False) -> None:
     """Make an empty file where there is none. What writes to it later keeps its permissions.
 
+    A file that is there is not opened: closing it would drop the locks that SQLite of this process
+    holds on it (https://www.sqlite.org/howtocorrupt.html, 2.2).
+
     Raises:
         OSError: it cannot be made.
     """
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, file_mode(shared=shared)))
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, file_mode(shared=shared)))
 
 
 def make_directory(path: Path, *, shared: bool = False) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,24 @@ def test_reader_sees_its_generation_while_a_newer_one_is_built(tmp_path: Path) -
         assert len(old) == 3
         assert len(old.search(Query(("bread",), ("bread",)), ENCODER)) == 3
     assert ids_found(store, "anything") == ["only"]
+
+
+def test_what_is_read_here_is_not_removed_by_the_last_writer_elsewhere(tmp_path: Path) -> None:
+    """A process that closes the database as its last user removes the log that others still read,
+    unless it sees their locks."""
+    fill(Store(tmp_path), DOCUMENTS)
+    elsewhere = f"""
+import sqlite3
+connection = sqlite3.connect({str(tmp_path / DATABASE)!r})
+connection.execute("UPDATE meta SET value = value")
+connection.commit()
+connection.close()
+"""
+    with Store(tmp_path).open() as reader:
+        fill(Store(tmp_path), DOCUMENTS[:1], "changed")
+        subprocess.run([sys.executable, "-c", elsewhere], check=True)
+        assert (tmp_path / f"{DATABASE}-wal").exists()
+        assert len(reader) == len(DOCUMENTS)
 
 
 def test_old_vectors_are_removed(tmp_path: Path) -> None:
