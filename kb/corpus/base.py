@@ -16,7 +16,7 @@ from index.signatures import Scanner
 from index.snapshot import Snapshot
 from kb.check import Check
 from kb.corpus.document import from_payload
-from kb.corpus.guide_document import declared_by, from_guide_payload
+from kb.corpus.guide_document import GuideEntry, declared_by, from_guide_payload
 from kb.corpus.symptom_names import SymptomNames
 from kb.corpus.sync import (
     IndexSync,
@@ -82,15 +82,19 @@ class KnowledgeBase:
         return list(self._curated.snapshot.digests())
 
     @cached_property
+    def _guide_entries(self) -> Mapping[str, GuideEntry]:
+        tier = self._others.get(TierName.GUIDES)
+        payloads = tier.payloads() if tier else {}
+        return {name: from_guide_payload(payload) for name, payload in payloads.items()}
+
+    @cached_property
     def guides(self) -> Mapping[str, Guide]:
         """The checks and playbooks by their ids, in order of ids; read when first asked for.
 
         Raises:
             KbError: with one sentence for the user.
         """
-        tier = self._others.get(TierName.GUIDES)
-        payloads = tier.payloads() if tier else {}
-        return {name: from_guide_payload(payload) for name, payload in payloads.items()}
+        return {name: entry.guide for name, entry in self._guide_entries.items()}
 
     @cached_property
     def guide_patterns(self) -> Scanner:
@@ -111,7 +115,8 @@ class KnowledgeBase:
     @cached_property
     def symptom_names(self) -> SymptomNames:
         """How people name the symptoms of the playbooks."""
-        return SymptomNames(self.playbooks())
+        entries = self._guide_entries.items()
+        return SymptomNames({name: entry.names for name, entry in entries if entry.names})
 
     def checks(self) -> list[Check]:
         """All checks, in order of their ids."""
@@ -143,7 +148,13 @@ class KnowledgeBase:
         tier = self._others[TierName.GUIDES]
         if tier.is_open:
             tier.replace(sync.open())
-            for name in ("guides", "guide_patterns", "guide_owners", "symptom_names"):
+            for name in (
+                "_guide_entries",
+                "guides",
+                "guide_patterns",
+                "guide_owners",
+                "symptom_names",
+            ):
                 self.__dict__.pop(name, None)
 
     def close(self) -> None:

@@ -10,10 +10,19 @@ import msgspec
 from index.documents import Document, Pattern
 from kb.check import Check
 from kb.corpus.document import digest
+from kb.corpus.symptom_names import name_words
 from kb.evidence.glossary import has_chinese, translate
 from kb.evidence.systems import systems_in
 from kb.guides import Guide
 from kb.playbook import Playbook
+
+
+class GuideEntry(msgspec.Struct, frozen=True):
+    """What the index hands back: the guide, and the words of each name of a symptom."""
+
+    guide: Check | Playbook
+    names: tuple[frozenset[str], ...]
+    """Empty for a check."""
 
 
 def to_guide_document(guide: Guide, source: bytes) -> Document:
@@ -27,7 +36,7 @@ def to_guide_document(guide: Guide, source: bytes) -> Document:
         patterns=declared_by(guide),
         example="\n".join(_examples(guide)),
         tags=frozenset(systems_in(" ".join(passages))),
-        payload=msgspec.msgpack.encode(guide),
+        payload=msgspec.msgpack.encode(GuideEntry(guide, tuple(_names(guide)))),
     )
 
 
@@ -39,9 +48,15 @@ def declared_by(guide: Guide) -> tuple[Pattern, ...]:
 
 
 @lru_cache(512)
-def from_guide_payload(payload: bytes) -> Guide:
+def from_guide_payload(payload: bytes) -> GuideEntry:
     """Read what `to_guide_document` stored."""
-    return msgspec.msgpack.decode(payload, type=Check | Playbook)
+    return msgspec.msgpack.decode(payload, type=GuideEntry)
+
+
+def _names(guide: Guide) -> Iterator[frozenset[str]]:
+    if isinstance(guide, Playbook):
+        names = guide.header.names
+        yield from map(name_words, (guide.title, *names.en, *names.zh))
 
 
 def _passages(guide: Guide) -> Iterator[str]:

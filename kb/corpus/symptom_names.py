@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from index.lexical import rarity
 from index.tokens import tokenize
 from kb.evidence.glossary import translate
-from kb.playbook import Playbook
 
 
 class SymptomNames:
@@ -20,14 +19,10 @@ class SymptomNames:
     playbook has its words somewhere says little.
     """
 
-    def __init__(self, playbooks: Iterable[Playbook]) -> None:
-        names = {
-            playbook.id: [_words(name) for name in (playbook.title, *said.en, *said.zh)]
-            for playbook in playbooks
-            for said in [playbook.header.names]
-        }
-        self._playbooks = len(names)
-        self._counts = Counter(word for own in names.values() for word in frozenset().union(*own))
+    def __init__(self, names: Mapping[str, Sequence[frozenset[str]]]) -> None:
+        """`names`: the words of each name, by the id of its playbook."""
+        counts = Counter(word for own in names.values() for word in frozenset().union(*own))
+        self._rarity = {word: rarity(word, count, len(names)) for word, count in counts.items()}
         self._holders: dict[str, list[_Name]] = {}
         for identifier, own in names.items():
             for words in own:
@@ -39,19 +34,19 @@ class SymptomNames:
         """By id of the playbook: the largest share of words, weighted by rarity, that a line and a
         name have in common (Dice's coefficient). 0 to 1; playbooks at 0 are left out."""
         found: dict[str, float] = {}
-        for words in map(_words, lines):
+        for words in map(name_words, lines):
             whole = self._weight(words)
             shared: dict[_Name, float] = {}
             for word in words:
                 for name in self._holders.get(word, ()):
-                    shared[name] = shared.get(name, 0.0) + self._weight([word])
+                    shared[name] = shared.get(name, 0.0) + self._rarity[word]
             for name, weight in shared.items():
                 value = 2 * weight / (whole + name.weight)
                 found[name.playbook] = max(found.get(name.playbook, 0.0), value)
         return found
 
     def _weight(self, words: Iterable[str]) -> float:
-        return sum(rarity(word, self._counts[word], self._playbooks) for word in words)
+        return sum(self._rarity.get(word) or rarity(word, 0, 0) for word in words)
 
 
 class _Name(msgspec.Struct, frozen=True, eq=False):
@@ -62,5 +57,6 @@ class _Name(msgspec.Struct, frozen=True, eq=False):
     """Of all its words."""
 
 
-def _words(text: str) -> frozenset[str]:
+def name_words(text: str) -> frozenset[str]:
+    """The words by which a name and a line are compared, those of a gloss too."""
     return frozenset([*tokenize(text), *tokenize(translate(text))])

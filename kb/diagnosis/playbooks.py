@@ -44,10 +44,10 @@ def playbooks_for(
 ) -> tuple[PlaybookMatch, ...]:
     """The playbooks of the symptom, best first. They share what the incidents leave; none is named
     where the first one has hardly any of it."""
-    playbooks = knowledge.playbooks() if evidence.lines else []
+    left = 1.0 - sum(match.confidence for match in incidents)
+    playbooks = knowledge.playbooks() if evidence.lines and left > MIN_PLAYBOOK_CONFIDENCE else []
     if not playbooks:
         return ()
-    left = max(0.0, 1.0 - sum(match.confidence for match in incidents))
     shares = share_among_playbooks(_features(playbooks, evidence, incidents, knowledge), left)
     ranked = sorted(
         (

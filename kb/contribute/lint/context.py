@@ -164,7 +164,8 @@ def indexed_guides(directories: Sequence[Path]) -> dict[str, Guide]:
         with Store(index_directory(directories, model_name(), TierName.GUIDES)).open() as snapshot:
             digests, payloads = snapshot.digests(), snapshot.payloads()
             return {
-                digests[name]: from_guide_payload(payload) for name, payload in payloads.items()
+                digests[name]: from_guide_payload(payload).guide
+                for name, payload in payloads.items()
             }
     except StoreError:
         return {}
