@@ -8,11 +8,13 @@ expressions of the checks are several times slower than the markers that all lin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 
 import msgspec
 
+from index.documents import Pattern
 from index.signatures import Scanner
 from kb.check import Check
 from kb.checks.model import Output
@@ -25,16 +27,19 @@ WINDOW_BYTES = 1 << 16
 MAX_ROWS = 500
 """Lines of an output in front of the place where it was recognised, and behind it."""
 
-_PROMPT = re.compile(r"^(\S*\$|root@\S*#) +\S")
-"""The line of a shell at which a command was typed."""
+_PROMPT = re.compile(
+    r"(?:\(\S{1,40}\) ?)?(?:\[[^][]{1,80}\][$#]|\S{0,200}\$|\S{1,100}@\S{1,100}#)(?: +\S|\s*$)"
+)
+"""The line of a shell at which a command was typed: `$ df`, `root@node-0:~# df`,
+`[me@node-0 ~]$ df`, `(venv) me@node-0:~$ df`."""
 
 
 class Window(msgspec.Struct, frozen=True):
     """A part of a source in which something was recognised."""
 
     block: Block
-    hits: tuple[tuple[int, int], ...]
-    """Number of a pattern, and the offset behind its first match."""
+    hits: tuple[int, ...]
+    """The numbers of the patterns that matched."""
 
 
 class OutputKeeper:
@@ -67,7 +72,10 @@ class OutputKeeper:
             Block(self._source, 1, self._head.count(b"\n") + 1, self._head),
             Block(self._source, self._lines - rows + 1, rows, tail),
         ]
-        scanned = (Window(part, tuple(self._scanner.scan(part.data))) for part in parts)
+        scanned = (
+            Window(part, tuple(number for number, _end in self._scanner.scan(part.data)))
+            for part in parts
+        )
         return [window for window in scanned if window.hits]
 
 
@@ -77,8 +85,9 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n", 0, WINDOW_BYTES) + 1 or WINDOW_BYTES]
 
 
-def cut_output(block: Block, ends: Iterable[int], check: Check) -> Output:
-    """The lines around the matches that belong to the same output.
+def cut_output(block: Block, check: Check) -> Output:
+    """The lines of a part of a source that are the output of a check. Lines between them that are
+    not are left empty, so that one output holds what several hosts or several runs printed.
 
     Where no line of the check's examples carries a time or a rank, a line that does is of the log
     around, and a shell's prompt begins or ends an output.
@@ -86,21 +95,38 @@ def cut_output(block: Block, ends: Iterable[int], check: Check) -> Output:
     lines = BlockLines(block)
     starts = list(lines.starts())
     texts = [lines.text(start) for start in starts]
-    anchors = sorted(block.data.count(b"\n", 0, max(end - 1, 0)) for end in ends)
-    first, last = anchors[0], anchors[-1]
+    ends = {end for _number, end in _scanner_of(check).scan(block.data)}
+    anchors = {bisect_left(starts, end) - 1 for end in ends}
     spoken = _speaks(check)
-    low = _until_foreign(texts, range(first - 1, max(first - MAX_ROWS, 0) - 1, -1), spoken)
-    high = _until_foreign(texts, range(last + 1, min(last + MAX_ROWS, len(texts))), spoken)
-    rows = slice(first - low, last + high + 1)
-    return Output(block.source, block.number_of(rows.start), tuple(texts[rows]))
+    kept = [""] * len(texts)
+    shown: list[int] = []
+    for run in _runs(texts, anchors, spoken):
+        found = [row for row in run if row in anchors]
+        if found:
+            start, stop = (
+                max(found[0] - MAX_ROWS, run.start),
+                min(found[-1] + MAX_ROWS + 1, run.stop),
+            )
+            kept[start:stop] = texts[start:stop]
+            shown += start, stop
+    first, last = (shown[0], shown[-1]) if shown else (0, 0)
+    return Output(block.source, block.number_of(first), tuple(kept[first:last]))
 
 
-def _until_foreign(texts: Sequence[str], rows: range, spoken: bool) -> int:
-    """How many of the rows belong to the output."""
-    for count, row in enumerate(rows):
-        if _PROMPT.match(texts[row]) or (not spoken and _is_spoken(texts[row])):
-            return count
-    return len(rows)
+def _runs(texts: Sequence[str], anchors: Set[int], spoken: bool) -> Iterator[range]:
+    """The lines between those that belong to no output."""
+    start = 0
+    for row, text in enumerate(texts):
+        if row not in anchors and (_PROMPT.match(text) or (not spoken and _is_spoken(text))):
+            yield range(start, row)
+            start = row + 1
+    yield range(start, len(texts))
+
+
+@lru_cache(256)
+def _scanner_of(check: Check) -> Scanner:
+    patterns = [Pattern(expression, regex=True) for expression in check.header.recognise]
+    return Scanner(patterns, first_only=False)
 
 
 @lru_cache(512)

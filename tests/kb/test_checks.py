@@ -35,6 +35,7 @@ HOLDS_TOO = {
     "cuda-memory-snapshot/allocations-failed": {"allocator-freed-cache-tried"},
     "curl-health/health-passes-generation-not": {"nothing-listens"},
     "dmesg-oom-kill/workers-killed": {"size-kind-memory"},
+    "dmesg-xid/common-cause": {"channels-torn-down-process"},
     "flight-recorder-dump/operation-rank-scheduled-started": {"sequence-number-ranks-issued"},
     "ibv-devinfo/user-space-provider-missing": {"no-rdma-device-visible"},
     "kubectl-describe-pod/host-memory-limit-container": {"137-kill-139-segv"},
@@ -55,6 +56,7 @@ HOLDS_TOO = {
     "nvidia-fabricmanager/switch-reported-sxid": {"fabric-manager-sees-no"},
     "py-spy-all-ranks/normal": {"issued-work"},
     "sinfo-R/gpu-count-differs-configuration": {"line-per-reason"},
+    "torch-oom-message/gigabytes-outside-allocator": {"almost-nothing-reserved-unused"},
     "torchrun-error-summary/ended-signal-not-exception": {"first-failure-node-agent"},
     "vllm-stats-line/requests-run-no-token": {"queue-cache-mostly-free"},
     "dmesg-nvrm/nouveau-card": {"module-loaded-device-not"},
@@ -63,6 +65,77 @@ HOLDS_TOO = {
     "findmnt-quota/read": {"network-fuse-file-system"},
 }
 """Further findings that an example shows truly, besides the one that it stands for."""
+
+NOT_READ = {
+    "checkpoint-integrity/shard-missing",
+    "cuda-memory-snapshot/leak-something-keeps-graph",
+    "cuda-memory-snapshot/optimizer-state-created-first",
+    "cuobjdump/cubins-run-within-major",
+    "dataloader-only/slow",
+    "dataloader-only/fast",
+    "dev-nvidia-nodes/restricted-permissions",
+    "dev-nvidia-nodes/count-gpus-given-container",
+    "dmesg-oom-kill/whole-host",
+    "dmesg-oom-kill/workers-killed",
+    "engine-eager/eager-cures",
+    "engine-eager/no-custom-all-reduce-cures",
+    "ethtool-pause/roce-traffic-runs-class",
+    "ethtool-pause/global-pause",
+    "first-failing-rank/only-lost-connections",
+    "flight-recorder-dump/rank-not-enqueue-operations",
+    "flight-recorder-dump/recorded-collective-matches-ranks",
+    "getent-hosts/hosts-connect-different-machines",
+    "hardware-events/node-rebooted-during-job",
+    "ib-write-bw/link-host-limits",
+    "ib-write-bw/gpudirect-path-slow",
+    "import-alone/wrong-place",
+    "ip-addr/nccl-socket-ifname-not",
+    "ip-route-get/traffic-peer-leaves-interface",
+    "iptables/rule-drops-packets-now",
+    "last-ordinary-line/different-steps",
+    "lfs-df/server-not-answer",
+    "lspci-link/gpu-missing-bus",
+    "mpirun-verbose/ucx-sees-no-rdma",
+    "nccl-ab-switch/not-single-transport",
+    "nccl-debug-nvls/gb200-gb300-racks-gpus",
+    "nccl-debug-nvls/multi-node-nvlink-not",
+    "nccl-tests/test-hangs-like-job",
+    "npu-smi/hbm-held-left-processes",
+    "numactl/rank-runs-far-gpu",
+    "nvbandwidth/slow-pair",
+    "nvbandwidth/p2p-copy-hangs",
+    "nvidia-smi/idle-power-state",
+    "nvidia-smi-compute-apps/no-process-listed-memory",
+    "nvidia-smi-pcie-link/generation-stays-low-load",
+    "nvidia-smi-query-gpu/gpus-wait-input-cpu",
+    "nvidia-smi-topo/no-nvlink-pair",
+    "permissions/other-owner",
+    "permissions/not-in-device-group",
+    "pip-list/nodes-not-run-software",
+    "proc-wchan/rank-restarted-died",
+    "proc-wchan/left-overs-earlier-run",
+    "ray-status/node-not-join-joined",
+    "reference-output/wrong-too",
+    "reference-output/right",
+    "rocm-smi/busy-waiting",
+    "scontrol-show-node/node-rebooted-during-job",
+    "sglang-server-info/scheduler-stuck",
+    "show-gids/nccl-ib-gid-index",
+    "slurm-gpu-binding/task-node-fits-torchrun",
+    "ss-listen/port-taken",
+    "strace-p/pure-user-space-loop",
+    "strace-p/threads-sleep-process-state",
+    "top-threads/ranks-share-cores",
+    "top-threads/rank-computes-cpu-alone",
+    "torch-collect-env/several-cuda-library-wheels",
+    "torch-profiler/gaps",
+    "torch-profiler/other-kernels",
+    "vllm-startup-log/stops-profiling-compilation",
+    "vllm-startup-log/multi-gpu-multi-node",
+    "vllm-stats-line/engine-loop-blocked-dead",
+}
+"""Findings whose rule no reader tells yet, because it needs what no output holds (the shape of the
+cluster, two runs), or because nobody has written it."""
 
 REAL_OUTPUTS = {
     "neg/ok-ok-sacct-and-nvidia-smi": {"sacct", "nvidia-smi-query-gpu"},
@@ -80,7 +153,7 @@ def outputs_of(text: str, knowledge: KnowledgeBase) -> tuple[set[str], list[Obse
     for block in Log.from_text(text).blocks():
         keeper.add(block)
     windows = keeper.windows()
-    names = {check.id for window in windows for check, _ends in recognised_in(window, knowledge)}
+    names = {check.id for window in windows for check in recognised_in(window, knowledge)}
     return names, list(read_outputs(windows, knowledge))
 
 
@@ -102,10 +175,21 @@ def test_an_example_is_recognised_and_shows_its_finding(
     names, seen = outputs_of(finding.example or "", knowledge)
     assert check.id in names
     own = [one for one in seen if one.check == check.id]
-    if finding.pattern and not finding.rule:
+    if f"{check.id}/{finding.id}" not in NOT_READ:
         assert finding.id in {one.finding for one in own}
     alarms = {one.finding for one in own if one.abnormal}
     assert alarms <= {finding.id} | HOLDS_TOO.get(f"{check.id}/{finding.id}", set())
+
+
+def test_a_finding_that_is_read_has_an_example() -> None:
+    silent = {
+        f"{check.id}/{finding.id}"
+        for check in CHECKS
+        for finding in check.body.findings
+        if not finding.example
+    }
+    known = {f"{check.id}/{finding.id}" for check in CHECKS for finding in check.body.findings}
+    assert silent <= NOT_READ <= known
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
