@@ -40,6 +40,8 @@ class Window(msgspec.Struct, frozen=True):
     block: Block
     hits: tuple[int, ...]
     """The numbers of the patterns that matched."""
+    is_cut: bool
+    """The source goes on behind it."""
 
 
 class OutputKeeper:
@@ -73,8 +75,8 @@ class OutputKeeper:
             Block(self._source, self._lines - rows + 1, rows, tail),
         ]
         scanned = (
-            Window(part, tuple(number for number, _end in self._scanner.scan(part.data)))
-            for part in parts
+            Window(part, tuple(number for number, _end in self._scanner.scan(part.data)), is_cut)
+            for part, is_cut in zip(parts, (bool(tail), False), strict=True)
         )
         return [window for window in scanned if window.hits]
 
@@ -85,13 +87,14 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n", 0, WINDOW_BYTES) + 1 or WINDOW_BYTES]
 
 
-def cut_output(block: Block, check: Check) -> Output:
+def cut_output(window: Window, check: Check) -> Output:
     """The lines of a part of a source that are the output of a check. Lines between them that are
     not are left empty, so that one output holds what several hosts or several runs printed.
 
     Where no line of the check's examples carries a time or a rank, a line that does is of the log
     around, and a shell's prompt begins or ends an output.
     """
+    block = window.block
     lines = BlockLines(block)
     starts = list(lines.starts())
     texts = [lines.text(start) for start in starts]
@@ -110,7 +113,8 @@ def cut_output(block: Block, check: Check) -> Output:
             kept[start:stop] = texts[start:stop]
             shown += start, stop
     first, last = (shown[0], shown[-1]) if shown else (0, 0)
-    return Output(block.source, block.number_of(first), tuple(kept[first:last]))
+    own_lines = tuple(kept[first:last])
+    return Output(block.source, block.number_of(first), own_lines, window.is_cut)
 
 
 def _runs(texts: Sequence[str], anchors: Set[int], spoken: bool) -> Iterator[range]:

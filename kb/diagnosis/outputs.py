@@ -19,7 +19,7 @@ def read_outputs(windows: Iterable[Window], knowledge: KnowledgeBase) -> tuple[O
     seen: dict[tuple[str, str | None, str], Observation] = {}
     for window in windows:
         for check in recognised_in(window, knowledge):
-            for one in observe(cut_output(window.block, check), check):
+            for one in observe(cut_output(window, check), check):
                 seen.setdefault((one.check, one.file, one.text), one)
     return tuple(in_order(seen.values())[:MAX_OBSERVATIONS])
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from kb.checks.model import Found, Output
 from kb.checks.readers.names import capital, named, ranks
 
 _INIT = re.compile(
-    r"\brank (\d{1,6}) nranks (\d{1,6}) cudaDev \d{1,3} .*busId (\w{1,16})"
+    r"\bcomm (0x\w{1,16}) rank (\d{1,6}) nranks (\d{1,6}) cudaDev \d{1,3} .*busId (\w{1,16})"
     r" (?:commId (0x\w{1,16}) )?- Init (START|COMPLETE)"
 )
 _HOST = re.compile(r"(\S{1,100}?):(\d{1,10}):\d{1,10} \[\S{1,4}\] NCCL INFO")
@@ -29,41 +31,61 @@ _FEW_CHANNELS = 2
 _BONDED = re.compile(r"bond|storage|mgmt", re.IGNORECASE)
 
 
+class _Start(msgspec.Struct, frozen=True):
+    """A rank that begins to initialise a communicator."""
+
+    process: str
+    handle: str
+    """Of the communicator in this process."""
+    rank: int
+    size: int
+    row: int
+
+
 def read_init(output: Output) -> Iterator[Found]:
     """Ranks that began to initialise a communicator and did not finish, or share a GPU."""
-    started: dict[str, dict[int, int]] = {}
-    sizes: dict[str, int] = {}
-    done: set[tuple[str, int]] = set()
+    started: dict[str, list[_Start]] = {}
+    done: set[tuple[str, str]] = set()
     gpus: dict[tuple[str, str, str], int] = {}
-    shared = None
+    shared: list[Found] = []
     for row, line in enumerate(output.lines):
         yield from _timings(line, row)
         match = _INIT.search(line)
         if match is None:
             continue
-        rank, size, bus, comm, what = match.groups()
-        comm, host = comm or "", _HOST.search(line)
+        handle, rank, size, bus, comm, what = match.groups()
+        host = _HOST.search(line)
+        process = f"{host[1]}:{host[2]}" if host else rank
         if what == "COMPLETE":
-            done.add((comm, int(rank)))
+            done.add((process, handle))
             continue
-        started.setdefault(comm, {}).setdefault(int(rank), row)
-        sizes[comm] = int(size)
-        if host:
-            first = gpus.setdefault((comm, host[1], bus), int(rank))
-            if first != int(rank) and shared is None:
-                text = f"Ranks {first} and {rank} of {host[1]} use the same GPU, {bus}."
-                shared = Found("two-ranks-gpu", text, row)
-    if shared:
-        yield shared
-    for comm, begun in started.items():
-        stuck = [rank for rank in sorted(begun) if (comm, rank) not in done]
-        if stuck:
-            absent = [rank for rank in range(min(sizes[comm], 100_000)) if rank not in begun]
-            text = f"{capital(ranks(stuck))} began to initialise NCCL and did not finish."
-            if absent and len(begun) > 1:
-                text += f" {capital(ranks(absent))} of {sizes[comm]} did not even begin."
-            yield Found("init-stuck", text, begun[stuck[0]])
-            return
+        started.setdefault(comm or size, []).append(
+            _Start(process, handle, int(rank), int(size), row)
+        )
+        if host and (first := gpus.setdefault((comm or size, host[1], bus), int(rank))) != int(
+            rank
+        ):
+            text = f"Ranks {first} and {rank} of {host[1]} use the same GPU, {bus}."
+            shared.append(Found("two-ranks-gpu", text, row))
+    yield from shared[:1]
+    if not output.is_cut:
+        yield from _stuck(started, done)
+
+
+def _stuck(started: dict[str, list[_Start]], done: set[tuple[str, str]]) -> Iterator[Found]:
+    for starts in started.values():
+        stuck = [one for one in starts if (one.process, one.handle) not in done]
+        if not stuck:
+            continue
+        begun = {one.rank for one in starts}
+        size = min(stuck[0].size, 100_000)
+        absent = [rank for rank in range(size) if rank not in begun]
+        who = capital(ranks(sorted({one.rank for one in stuck})))
+        text = f"{who} began to initialise NCCL and did not finish."
+        if absent and len(begun) > 1:
+            text += f" {capital(ranks(absent))} of {size} did not even begin."
+        yield Found("init-stuck", text, stuck[0].row)
+        return
 
 
 def _timings(line: str, row: int) -> Iterator[Found]:
@@ -129,6 +151,6 @@ def read_channels(output: Output) -> Iterator[Found]:
     if few:
         yield few
     waiting = [process for process in begun if process not in connected]
-    if waiting and connected:
+    if waiting and connected and not output.is_cut:
         text = f"{named(waiting)} did not connect all channels, and others did."
         yield Found("transport-set-not-finish", text, begun[waiting[0]])
