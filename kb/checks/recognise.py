@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from functools import lru_cache
 
 import msgspec
@@ -87,50 +87,86 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n", 0, WINDOW_BYTES) + 1 or WINDOW_BYTES]
 
 
-def cut_output(window: Window, check: Check) -> Output:
+class WindowLines:
+    """The lines of a window. Each is cut and judged once, however many checks look at it."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self._lines = BlockLines(window.block)
+        self.starts = list(self._lines.starts())
+        self._prompts: dict[int, bool] = {}
+        self._spoken: dict[int, bool] = {}
+
+    def text(self, row: int) -> str:
+        """A line, as printed."""
+        return self._lines.text(self.starts[row])
+
+    def is_prompt(self, row: int) -> bool:
+        """Whether a command was typed there."""
+        if row not in self._prompts:
+            self._prompts[row] = bool(_PROMPT.match(self.text(row)))
+        return self._prompts[row]
+
+    def is_spoken(self, row: int) -> bool:
+        """Whether it carries a time or a rank."""
+        if row not in self._spoken:
+            self._spoken[row] = _is_spoken(self.text(row))
+        return self._spoken[row]
+
+
+def cut_output(lines: WindowLines, check: Check) -> Output:
     """The lines of a part of a source that are the output of a check. Lines between them that are
     not are left empty, so that one output holds what several hosts or several runs printed.
 
     Where no line of the check's examples carries a time or a rank, a line that does is of the log
     around, and a shell's prompt begins or ends an output.
     """
-    block = window.block
-    lines = BlockLines(block)
-    starts = list(lines.starts())
-    texts = [lines.text(start) for start in starts]
-    ends = {end for _number, end in _scanner_of(check).scan(block.data)}
-    anchors = {bisect_left(starts, end) - 1 for end in ends}
-    spoken = _speaks(check)
-    kept = [""] * len(texts)
-    shown: list[int] = []
-    for run in _runs(texts, anchors, spoken):
+    block = lines.window.block
+    ends = {end for _number, end in _scanner(check.header.recognise).scan(block.data)}
+    anchors = {bisect_left(lines.starts, end) - 1 for end in ends}
+    parts = list(_parts(lines, anchors, _speaks(check)))
+    if not parts:
+        return Output(block.source, block.first_line, ())
+    first, last = parts[0].start, parts[-1].stop
+    kept = [""] * (last - first)
+    for part in parts:
+        kept[part.start - first : part.stop - first] = map(lines.text, part)
+    return Output(block.source, block.number_of(first), tuple(kept), lines.window.is_cut)
+
+
+def _parts(lines: WindowLines, anchors: Set[int], spoken: bool) -> Iterator[range]:
+    """The runs of lines that hold an anchor, and at most `MAX_ROWS` on either side."""
+    for run in _runs(lines, anchors, spoken):
         found = [row for row in run if row in anchors]
         if found:
-            start, stop = (
-                max(found[0] - MAX_ROWS, run.start),
-                min(found[-1] + MAX_ROWS + 1, run.stop),
+            yield range(
+                max(found[0] - MAX_ROWS, run.start), min(found[-1] + MAX_ROWS + 1, run.stop)
             )
-            kept[start:stop] = texts[start:stop]
-            shown += start, stop
-    first, last = (shown[0], shown[-1]) if shown else (0, 0)
-    own_lines = tuple(kept[first:last])
-    return Output(block.source, block.number_of(first), own_lines, window.is_cut)
 
 
-def _runs(texts: Sequence[str], anchors: Set[int], spoken: bool) -> Iterator[range]:
+def _runs(lines: WindowLines, anchors: Set[int], spoken: bool) -> Iterator[range]:
     """The lines between those that belong to no output."""
-    start = 0
-    for row, text in enumerate(texts):
-        if row not in anchors and (_PROMPT.match(text) or (not spoken and _is_spoken(text))):
+    start = max(min(anchors, default=0) - MAX_ROWS, 0)
+    stop = min(max(anchors, default=-1) + MAX_ROWS + 1, len(lines.starts))
+    for row in range(start, stop):
+        foreign = lines.is_prompt(row) or (not spoken and lines.is_spoken(row))
+        if foreign and row not in anchors:
             yield range(start, row)
             start = row + 1
-    yield range(start, len(texts))
+    yield range(start, stop)
 
 
 @lru_cache(256)
-def _scanner_of(check: Check) -> Scanner:
-    patterns = [Pattern(expression, regex=True) for expression in check.header.recognise]
+def _scanner(expressions: tuple[str, ...]) -> Scanner:
+    patterns = [Pattern(_shortest(expression), regex=True) for expression in expressions]
     return Scanner(patterns, first_only=False)
+
+
+def _shortest(expression: str) -> str:
+    """An expression that matches in the same lines, at one place of each: of `\\d+` at its end
+    Hyperscan reports every end."""
+    shorter = expression.removesuffix(".*")
+    return shorter[:-1] if shorter.endswith("+") and not shorter.endswith("\\+") else shorter
 
 
 @lru_cache(512)

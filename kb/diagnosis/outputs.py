@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kb.check import Check
 from kb.checks import Observation
 from kb.checks.read import in_order, observe
-from kb.checks.recognise import Window, cut_output
+from kb.checks.recognise import Window, WindowLines, cut_output
 from kb.corpus.base import KnowledgeBase
 
 MAX_OBSERVATIONS = 50
@@ -18,8 +18,9 @@ def read_outputs(windows: Iterable[Window], knowledge: KnowledgeBase) -> tuple[O
     """What the outputs show, abnormal ones first; the same of the same file once."""
     seen: dict[tuple[str, str | None, str], Observation] = {}
     for window in windows:
+        lines = WindowLines(window)
         for check in recognised_in(window, knowledge):
-            for one in observe(cut_output(window, check), check):
+            for one in observe(cut_output(lines, check), check):
                 seen.setdefault((one.check, one.file, one.text), one)
     return tuple(in_order(seen.values())[:MAX_OBSERVATIONS])
 

@@ -28,6 +28,7 @@ from tests.conftest import Run
 CHECKS = [guide for guide in GuideDirectories().load()[0] if isinstance(guide, Check)]
 NEGATIVES = Path("benchmarks/reports/negatives.jsonl")
 ORDINARY = Path("kb/contribute/lint/ordinary.log")
+OUTPUTS = Path("tests/kb/outputs")
 
 HOLDS_TOO = {
     "cgroup-memory/processes-cgroup-killed-limit": {"limit-reached-often-kernel"},
@@ -75,8 +76,6 @@ NOT_READ = {
     "dataloader-only/fast",
     "dev-nvidia-nodes/restricted-permissions",
     "dev-nvidia-nodes/count-gpus-given-container",
-    "dmesg-oom-kill/whole-host",
-    "dmesg-oom-kill/workers-killed",
     "engine-eager/eager-cures",
     "engine-eager/no-custom-all-reduce-cures",
     "ethtool-pause/roce-traffic-runs-class",
@@ -381,6 +380,178 @@ def test_the_terminal_names_what_the_outputs_show(shipped_kb: Run) -> None:
     shown = shipped_kb("ask", stdin=SMI.encode()).stdout.decode()
     part = shown[shown.index("What the outputs show") :]
     assert part.index("! ") < part.index("nvidia-smi (line ")
+
+
+REAL = {
+    "chronyc": ("chrony", {"chronyd-not-run"}),
+    "df": ("df-shm", set()),
+    "df-h": ("df-shm", set()),
+    "df-hT": ("df-disk-inodes", set()),
+    "df-i": ("df-disk-inodes", set()),
+    "df-shm": ("df-shm", set()),
+    "dmesg": ("dmesg-oom-kill", {"size-kind-memory", "whole-host"}),
+    "env": ("env-dump", set()),
+    "ethtool": ("ethtool-link", {None}),
+    "free": ("free-h", set()),
+    "free-g": ("free-h", set()),
+    "free-h": ("free-h", set()),
+    "free-m": ("free-h", set()),
+    "gdb-all": ("gdb-bt", set()),
+    "gdb-bt": ("gdb-bt", set()),
+    "iostat-x": ("iostat", set()),
+    "ip-addr": ("ip-addr", set()),
+    "ip-br": ("ip-addr", set()),
+    "ip-route-get": ("ip-route-get", set()),
+    "ip-s-link": ("ip-addr", set()),
+    "lscpu": ("numactl", set()),
+    "numactl-H": ("numactl", set()),
+    "numactl-s": ("numactl", set()),
+    "nvidia-smi": ("nvidia-smi", {"program-missing"}),
+    "ping": ("mtu-ping", set()),
+    "pip-freeze": ("pip-list", set()),
+    "pip-list": ("pip-list", set()),
+    "proc-stack": ("proc-stack", set()),
+    "ps-wchan": ("proc-wchan", set()),
+    "py-spy-locals": ("py-spy-dump", {"rank-waits-socket-pipe", "rank-stands-barrier-waits"}),
+    "py-spy-native": ("py-spy-dump", {"rank-waits-socket-pipe", "rank-stands-barrier-waits"}),
+    "py-spy-one": ("py-spy-dump", {"rank-waits-socket-pipe", "rank-stands-barrier-waits"}),
+    "py-spy-ranks": ("py-spy-all-ranks", {"waiting"}),
+    "sacct": ("sacct", set()),
+    "scontrol-job": ("squeue-reason", {"waits-turn"}),
+    "scontrol-node1": ("scontrol-show-node", {"node-takes-no-new", "processes-job-not-ended"}),
+    "sinfo": ("sinfo-R", {"nodes-out-service"}),
+    "sinfo-Nl": ("sinfo-R", {"nodes-out-service"}),
+    "sinfo-R": ("sinfo-R", {"line-per-reason"}),
+    "slurmd-log": ("slurmd-log", {"mpi-bootstrap-slurm-failed"}),
+    "squeue": ("squeue-reason", {"waits-turn", "named-suitable-nodes-down"}),
+    "squeue-start": ("squeue-reason", {"waits-turn", "named-suitable-nodes-down"}),
+    "ss-tlnp": ("ss-listen", {"bound-loopback"}),
+    "ss-tn": ("ss-connections", set()),
+    "strace": ("strace-p", {"blocked-descriptor"}),
+    "sysctl": ("sysctl-net-ports", set()),
+    "taskset": ("cpu-affinity", set()),
+    "top-H": ("top-threads", set()),
+    "ulimit-a": ("ulimit", {"pinning-limited"}),
+    "ulimit-a-dash": ("ulimit", {"pinning-limited"}),
+    "vmstat": ("iostat", set()),
+}
+"""By the name of a file in `outputs`, which a program really printed: the check that it is of, and
+what it shows that is not normal."""
+ALSO = {"dmesg": {"kernel-log", "coredumpctl"}, "py-spy-ranks": {"py-spy-dump"}}
+"""Further checks whose output it is, and which find something."""
+TRAINING = "".join(
+    f"2026-05-08 10:00:{second:02d},114 [rank0] INFO step {second} of 400 loss 2.31 lr 1e-4\n"
+    for second in range(30)
+)
+
+
+@pytest.mark.parametrize(
+    "around", ["{}", "alice@node-0:~$ show\n{}", "{log}[me@node-0 ~]$ x\n{}$ y\n{log}"]
+)
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_output_is_read_wherever_it_stands(
+    name: str, around: str, knowledge: KnowledgeBase
+) -> None:
+    check, findings = REAL[name]
+    text = around.format((OUTPUTS / f"{name}.txt").read_text(), log=TRAINING)
+    names, seen = outputs_of(text, knowledge)
+    assert check in names
+    own = [one for one in seen if one.check == check and one.abnormal is not False]
+    assert {one.finding for one in own} == findings
+    assert all(text.split("\n")[one.line - 1].strip() for one in own)
+    strange = {one.check for one in seen if one.abnormal} - {check} - ALSO.get(name, set())
+    assert strange == set()
+
+
+def test_all_real_outputs_are_tested() -> None:
+    assert {path.stem for path in OUTPUTS.iterdir()} == set(REAL)
+
+
+def test_runs_of_a_command_on_two_hosts_are_compared(knowledge: KnowledgeBase) -> None:
+    text = (
+        "node-0$ ip link\n2: eth0: <BROADCAST,UP> mtu 9000 qdisc mq state UP\n"
+        "node-1$ ip link\n2: eth0: <BROADCAST,UP> mtu 1500 qdisc mq state UP\n"
+    )
+    _names, seen = outputs_of(text, knowledge)
+    assert [one.text for one in seen if one.finding == "unequal-mtu"] == [
+        "The MTU of eth0 differs: 1500; 9000 elsewhere."
+    ]
+
+
+def test_a_counter_that_rises_is_told_from_one_that_stands(knowledge: KnowledgeBase) -> None:
+    port = "# Port extended counters: Lid 48 port 1 (CapMask: 0x5300)\nSymbolErrorCounter:....{}\n"
+    rising = f"$ perfquery -x\n{port.format(12)}$ perfquery -x\n{port.format(19)}"
+    standing = f"$ perfquery -x\n{port.format(12)}$ perfquery -x\n{port.format(12)}"
+    assert findings_of(rising, "perfquery", knowledge) == {"bit-errors-wire"}
+    assert findings_of(standing, "perfquery", knowledge) == set()
+
+
+RAS = """Job summary
+===========
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    #  in group  per comm  per node  per comm  in group
+    0         1         2         2         4         4   RUNNING  MISMATCH
+
+Warnings
+========
+
+#0-0 (27a079b828ff1a75) MISMATCH
+  Communicator ranks have different collective operation counts
+  {0} ranks have launched up to operation {1}
+  1 rank has launched up to operation {2}
+  Rank 2 -- GPU 0 managed by process 483072 on node 172.16.64.213
+"""
+
+
+def test_the_ranks_behind_are_computed_where_ras_lists_those_ahead(
+    knowledge: KnowledgeBase,
+) -> None:
+    for counts, said in (
+        ((3, 6649, 6650), "Ranks 0, 1, 3 stand at operation 6649, the others at 6650."),
+        ((3, 6650, 6649), "Rank 2 stands at operation 6649, the others at 6650."),
+    ):
+        _names, seen = outputs_of(RAS.format(*counts), knowledge)
+        assert said in {one.text for one in seen if one.check == "nccl-ras"}
+
+
+def test_nothing_is_called_missing_where_the_log_goes_on(knowledge: KnowledgeBase) -> None:
+    start = (
+        "node-0:4410:4505 [0] NCCL INFO ncclCommInitRankConfig comm 0x55d8c0 rank 0 nranks 16"
+        " cudaDev 0 nvmlDev 0 busId 1b000 commId 0x8a2f1c - Init START\n"
+    )
+    calm = "2026-05-08 10:00:00 INFO step 12 of 400\n" * (4 * WINDOW_BYTES // 40)
+    assert "init-stuck" in findings_of(start, "nccl-debug-init-complete", knowledge)
+    assert findings_of(start + calm, "nccl-debug-init-complete", knowledge) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: fast\n",
+            "Could not read the rate `fast` of mlx5_0.",
+        ),
+        (
+            "index, pci.bus_id, memory.used [MiB], utilization.gpu [%]\n"
+            "0, 00000000:1B:00.0, [Unknown Error], 0 %\n",
+            "Could not read memory.used (`[Unknown Error]`) of GPU 0.",
+        ),
+        (
+            "Capacity:\n  nvidia.com/gpu:     8\nAllocatable:\n  nvidia.com/gpu:     <unset>\n",
+            "Could not read the GPUs `<unset>` under Allocatable.",
+        ),
+        (
+            "# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592\n"
+            "  8589934592    2147483648     float     sum      -1    31702  270.96  N/A   0\n",
+            "Could not read the bus bandwidth of 8589934592 bytes.",
+        ),
+    ],
+)
+def test_a_value_in_an_unknown_form_is_named(
+    text: str, said: str, knowledge: KnowledgeBase
+) -> None:
+    _names, seen = outputs_of(text, knowledge)
+    assert said in {one.text for one in seen if one.abnormal is None}
 
 
 LINUX = {

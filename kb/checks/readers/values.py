@@ -133,6 +133,25 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
             given=re.compile(r"^pids\.max: (\d{1,10})"),
         ),
     ),
+    "dmesg-oom-kill": (
+        Comparison(
+            "whole-host",
+            re.compile(
+                r"oom-kill:constraint=CONSTRAINT_(?:NONE|CPUSET|MEMORY_POLICY)\b"
+                r".*\btask=([^,]{1,60}),pid=(\d{1,10})"
+            ),
+            lambda _task, _pid: True,
+            "The memory of the host was used up, not that of a cgroup; {0} (pid {1}) was killed.",
+        ),
+        Comparison(
+            "workers-killed",
+            re.compile(
+                r"Killed process \d{1,10} \((pt_data_worker|ray::[^)]{1,60}|VLLM[^)]{1,60})\)"
+            ),
+            lambda _name: True,
+            "A worker was killed: {0}.",
+        ),
+    ),
     "docker-inspect": (
         Comparison(
             "64-mb-default",
