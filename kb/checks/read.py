@@ -14,6 +14,7 @@ from index.signatures import Scanner
 from kb.check import Check, Finding
 from kb.checks.model import Found, Observation, Output, Unread
 from kb.checks.readers import readers_of
+from kb.containment import contained
 
 _MAX_QUOTE_CHARACTERS = 160
 """Of the line that shows a finding."""
@@ -38,7 +39,13 @@ def observe(output: Output, check: Check) -> list[Observation]:
 
 def _read(output: Output, check: Check) -> Iterator[Found | Unread]:
     for reader in readers_of(check.id):
-        yield from reader(output)
+        found: list[Found | Unread] = []
+        lost: list[str] = []
+        with contained("the output", lost.append):
+            found.extend(reader(output))
+        yield from found
+        if lost:
+            yield Unread("the rest of this output", 0)
 
 
 def in_order(observations: Iterable[Observation]) -> list[Observation]:

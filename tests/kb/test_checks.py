@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from kb.check import Check, Finding
-from kb.checks import Observation, OutputKeeper
+from kb.checks import Observation, OutputKeeper, observe
+from kb.checks.model import Output
 from kb.checks.readers.values import COMPARISONS, Comparison
 from kb.checks.recognise import WINDOW_BYTES
 from kb.corpus.base import KnowledgeBase
@@ -81,7 +82,6 @@ NOT_READ = {
     "ethtool-pause/roce-traffic-runs-class",
     "ethtool-pause/global-pause",
     "first-failing-rank/only-lost-connections",
-    "flight-recorder-dump/rank-not-enqueue-operations",
     "flight-recorder-dump/recorded-collective-matches-ranks",
     "getent-hosts/hosts-connect-different-machines",
     "hardware-events/node-rebooted-during-job",
@@ -96,12 +96,10 @@ NOT_READ = {
     "lspci-link/gpu-missing-bus",
     "mpirun-verbose/ucx-sees-no-rdma",
     "nccl-ab-switch/not-single-transport",
-    "nccl-debug-nvls/gb200-gb300-racks-gpus",
     "nccl-debug-nvls/multi-node-nvlink-not",
     "nccl-tests/test-hangs-like-job",
     "npu-smi/hbm-held-left-processes",
     "numactl/rank-runs-far-gpu",
-    "nvbandwidth/slow-pair",
     "nvbandwidth/p2p-copy-hangs",
     "nvidia-smi/idle-power-state",
     "nvidia-smi-compute-apps/no-process-listed-memory",
@@ -116,7 +114,6 @@ NOT_READ = {
     "ray-status/node-not-join-joined",
     "reference-output/wrong-too",
     "reference-output/right",
-    "rocm-smi/busy-waiting",
     "scontrol-show-node/node-rebooted-during-job",
     "sglang-server-info/scheduler-stuck",
     "show-gids/nccl-ib-gid-index",
@@ -126,7 +123,6 @@ NOT_READ = {
     "strace-p/threads-sleep-process-state",
     "top-threads/ranks-share-cores",
     "top-threads/rank-computes-cpu-alone",
-    "torch-collect-env/several-cuda-library-wheels",
     "torch-profiler/gaps",
     "torch-profiler/other-kernels",
     "vllm-startup-log/stops-profiling-compilation",
@@ -552,6 +548,23 @@ def test_a_value_in_an_unknown_form_is_named(
 ) -> None:
     _names, seen = outputs_of(text, knowledge)
     assert said in {one.text for one in seen if one.abnormal is None}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_no_reader_fails_on_an_output_that_is_damaged(check: Check) -> None:
+    examples = [check.body.normal, *(one.example or "" for one in check.body.findings)]
+    lines = "\n".join(examples).splitlines()
+    rows = range(0, len(lines), max(1, len(lines) // 20))
+    damaged = [
+        *([line[: len(line) * tenth // 10] for line in lines] for tenth in range(10)),
+        *([*lines[:row], *lines[row + 1 :]] for row in rows),
+        ["".join("?" if char.isdigit() else char for char in line) for line in lines],
+        [line.replace("0", "9" * 30) for line in lines],
+        lines[::-1],
+    ]
+    for some in damaged:
+        said = {one.text for one in observe(Output(None, 1, tuple(some)), check)}
+        assert "Could not read the rest of this output." not in said
 
 
 LINUX = {

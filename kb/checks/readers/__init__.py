@@ -16,6 +16,7 @@ from kb.checks.readers.host import (
     read_peermem,
     read_top,
 )
+from kb.checks.readers.matrices import read_bandwidths, read_recorded_table
 from kb.checks.readers.memory import read_free, read_shm
 from kb.checks.readers.nccl_lines import read_channels, read_init, read_network
 from kb.checks.readers.nccl_ras import read_ras
@@ -36,6 +37,7 @@ _READERS: dict[str, Reader] = {
     "df-shm": read_shm,
     "dmesg-xid": read_xids,
     "ethtool-link": read_ethtool,
+    "flight-recorder-dump": read_recorded_table,
     "free-h": read_free,
     "ibstat": read_ibstat,
     "ibv-devinfo": read_ibv_devinfo,
@@ -48,6 +50,7 @@ _READERS: dict[str, Reader] = {
     "nccl-ras": read_ras,
     "nccl-tests": read_nccl_tests,
     "nccl-watchdog-lines": read_watchdog,
+    "nvbandwidth": read_bandwidths,
     "nvidia-kernel-module": read_kernel_module,
     "nvidia-smi": read_nvidia_smi,
     "nvidia-smi-compute-apps": read_compute_apps,

@@ -109,6 +109,15 @@ DIFFERENCES: dict[str, tuple[Difference, ...]] = {
             "the number of processes",
         ),
     ),
+    "torch-collect-env": (
+        Difference(
+            "several-cuda-library-wheels",
+            re.compile(
+                r"^\[(?:pip3|conda)\] (?P<of>nvidia-nccl)-(?P<value>cu1\d)==(?P<who>\S{1,40})"
+            ),
+            "the CUDA major",
+        ),
+    ),
     "torch-cuda-check": (
         Difference(
             "gpu-missing-node-visibility",

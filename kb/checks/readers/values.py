@@ -17,6 +17,10 @@ _SLOW_LOAD_SECONDS = 180.0
 _CLOCK_OFF_SECONDS = 1.0
 _FEW_PORTS = 5_000
 _STEAL_PERCENT = 5.0
+_FABRIC_COMPLETED = "3"
+_BUSY_PERCENT = 99
+_SPIN_SHARE = 0.35
+"""A kernel that only polls draws at most so much of the power limit."""
 _NEAR = 0.9
 """Share of a limit from which on it is nearly reached."""
 _SLOW_MB_PER_SECOND = 100.0
@@ -202,6 +206,29 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
             lambda loaded, library: loaded != library,
             "The loaded module is {0}, and the libraries are {1}.",
             given=re.compile(r"^NVRM version: NVIDIA UNIX .{0,60}?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)"),
+        ),
+    ),
+    "nccl-debug-nvls": (
+        Comparison(
+            "gb200-gb300-racks-gpus",
+            re.compile(
+                r"MNNVL busId (\S{1,20}) fabric UUID \S{1,60} cliqueId \S{1,20} state (\d)\b"
+            ),
+            lambda _gpu, state: state != _FABRIC_COMPLETED,
+            "GPU {0} has not joined the fabric: its state is {1}, not 3.",
+        ),
+    ),
+    "rocm-smi": (
+        Comparison(
+            "busy-waiting",
+            re.compile(
+                r"^(\d{1,3}) .{1,60}?\s(\d{1,4}\.\d)W\s.{1,90}?\s(\d{1,4}\.\d)W"
+                r"\s+\d{1,3}%\s+(\d{1,3})%"
+            ),
+            lambda _gpu, watt, limit, percent: (
+                int(percent) >= _BUSY_PERCENT and float(watt) <= _SPIN_SHARE * float(limit)
+            ),
+            "GPU {0} is busy to {3} % at {1} of {2} W: it waits, nothing is computed.",
         ),
     ),
     "storage-bench": (

@@ -21,6 +21,11 @@ _WORLD = re.compile(
     r"\bWORLD_SIZE[=: ]+(\d{1,6})\b|\bworld[ _]size[=: ]+(\d{1,6})\b", re.IGNORECASE
 )
 
+_PAIRED = {"SEND", "RECV", "COALESCED", "UNKNOWN"}
+"""Operations that need not be the same on both sides."""
+_UNEVEN = "ALLTOALL"
+"""Its ranks may send different numbers of elements."""
+
 
 class Work(msgspec.Struct, frozen=True):
     """An operation that a rank waited for in vain."""
@@ -77,7 +82,8 @@ def _name(named: re.Match[str] | None) -> str:
 def _operations(group: Group) -> Iterator[Found]:
     by_sequence: dict[str, list[tuple[int, Work]]] = {}
     for rank, work in group.work.items():
-        by_sequence.setdefault(work.sequence, []).append((rank, work))
+        if work.operation not in _PAIRED and not work.operation.startswith(_UNEVEN):
+            by_sequence.setdefault(work.sequence, []).append((rank, work))
     for sequence, works in by_sequence.items():
         kinds = Counter((work.operation, work.elements) for _rank, work in works)
         common = kinds.most_common(1)[0][0]
