@@ -459,6 +459,14 @@ def test_a_real_output_is_read_wherever_it_stands(
     assert strange == set()
 
 
+def test_the_heading_of_a_rank_names_it_and_not_the_process_below(knowledge: KnowledgeBase) -> None:
+    _names, seen = outputs_of((OUTPUTS / "py-spy-ranks.txt").read_text(), knowledge)
+    assert (
+        "Rank 0 stands in save_checkpoint (train.py:18), while rank 1, rank 2, rank 3 wait in"
+        " barrier (train.py:10)."
+    ) in {one.text for one in seen}
+
+
 def test_all_real_outputs_are_tested() -> None:
     assert {path.stem for path in OUTPUTS.iterdir()} == set(REAL)
 

@@ -141,8 +141,8 @@ def _stacks(output: Output) -> Iterator[Stack]:
         head, thread = _HEAD.match(line), _THREAD.match(line)
         if (head or thread) and start is not None:
             yield Stack(name or f"process {count}", rank, start, tuple(frames))
-            start, frames = None, []
-        if head:
+            name, rank, start, frames = "", None, None, []
+        if head and not (rank is not None and line.startswith("Process ")):
             rank_text, pid = _RANK.search(line), _PID.search(line)
             rank = int(rank_text[1]) if rank_text else None
             name = f"rank {rank}" if rank is not None else f"process {pid[1]}" if pid else ""
