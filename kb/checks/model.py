@@ -15,6 +15,8 @@ class Output(msgspec.Struct, frozen=True):
     first_line: int
     """Number of the first line, from 1."""
     lines: tuple[str, ...]
+    is_cut: bool = False
+    """The source goes on behind the part that is looked at: what is missing may stand there."""
 
 
 class Found(msgspec.Struct, frozen=True):

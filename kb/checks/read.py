@@ -13,7 +13,8 @@ from index.documents import Pattern
 from index.signatures import Scanner
 from kb.check import Check, Finding
 from kb.checks.model import Found, Observation, Output, Unread
-from kb.checks.readers import reader_of
+from kb.checks.readers import readers_of
+from kb.containment import contained
 
 _MAX_QUOTE_CHARACTERS = 160
 """Of the line that shows a finding."""
@@ -25,7 +26,7 @@ def observe(output: Output, check: Check) -> list[Observation]:
     A value that the reader cannot read is an observation without a finding.
     """
     findings = {finding.id: finding for finding in check.body.findings}
-    results: list[Found | Unread] = [*_matched(output, check), *reader_of(check.id)(output)]
+    results: list[Found | Unread] = [*_matched(output, check), *_read(output, check)]
     seen = [
         _unread(check, output, result)
         if isinstance(result, Unread)
@@ -34,6 +35,17 @@ def observe(output: Output, check: Check) -> list[Observation]:
         if isinstance(result, Unread) or result.finding in findings
     ]
     return in_order(dict.fromkeys(seen))
+
+
+def _read(output: Output, check: Check) -> Iterator[Found | Unread]:
+    for reader in readers_of(check.id):
+        found: list[Found | Unread] = []
+        lost: list[str] = []
+        with contained("the output", lost.append):
+            found.extend(reader(output))
+        yield from found
+        if lost:
+            yield Unread("the rest of this output", 0)
 
 
 def in_order(observations: Iterable[Observation]) -> list[Observation]:

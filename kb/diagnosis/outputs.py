@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kb.check import Check
 from kb.checks import Observation
 from kb.checks.read import in_order, observe
-from kb.checks.recognise import Window, cut_output
+from kb.checks.recognise import Window, WindowLines, cut_output
 from kb.corpus.base import KnowledgeBase
 
 MAX_OBSERVATIONS = 50
@@ -18,19 +18,20 @@ def read_outputs(windows: Iterable[Window], knowledge: KnowledgeBase) -> tuple[O
     """What the outputs show, abnormal ones first; the same of the same file once."""
     seen: dict[tuple[str, str | None, str], Observation] = {}
     for window in windows:
-        for check, ends in recognised_in(window, knowledge):
-            for one in observe(cut_output(window.block, ends, check), check):
+        lines = WindowLines(window)
+        for check in recognised_in(window, knowledge):
+            for one in observe(cut_output(lines, check), check):
                 seen.setdefault((one.check, one.file, one.text), one)
     return tuple(in_order(seen.values())[:MAX_OBSERVATIONS])
 
 
-def recognised_in(window: Window, knowledge: KnowledgeBase) -> Iterator[tuple[Check, list[int]]]:
-    """The checks whose output a part of a source holds, with the ends of what matched."""
-    ends: dict[str, list[int]] = {}
-    for number, end in window.hits:
-        for owner in knowledge.guide_owners[knowledge.guide_patterns.patterns[number]]:
-            ends.setdefault(owner, []).append(end)
-    for owner, found in ends.items():
+def recognised_in(window: Window, knowledge: KnowledgeBase) -> Iterator[Check]:
+    """The checks whose output a part of a source holds."""
+    patterns = knowledge.guide_patterns.patterns
+    owners = dict.fromkeys(
+        owner for number in window.hits for owner in knowledge.guide_owners[patterns[number]]
+    )
+    for owner in owners:
         guide = knowledge.guides[owner]
         if isinstance(guide, Check):
-            yield guide, found
+            yield guide

@@ -47,10 +47,14 @@ def _memory(cells: dict[str, str], row: int) -> Iterator[Found | Unread]:
 
 def read_shm(output: Output) -> Iterator[Found | Unread]:
     """What is left of /dev/shm."""
-    unit = 1 << 10
+    unit: int | None = 1 << 10
     for row, line in enumerate(output.lines):
         words = line.split()
+        if words[:1] == ["Filesystem"]:
+            unit = _unit(words)
         if len(words) < 6 or words[-1] != "/dev/shm":  # noqa: S108  it is read of, not written to
+            continue
+        if unit is None:
             continue
         size, available = read_size(words[-5], unit), read_size(words[-3], unit)
         if size is None or available is None or not words[-2].rstrip("%").isdigit():
@@ -62,3 +66,12 @@ def read_shm(output: Output) -> Iterator[Found | Unread]:
         ):
             text = f"{words[-3]} of {words[-5]} is left in /dev/shm: too little for ranks."
             yield Found("tight-several-ranks-workers", text, row)
+
+
+def _unit(header: list[str]) -> int | None:
+    """Bytes of a bare number below a header of `df`; None where it counts inodes."""
+    if "Inodes" in header:
+        return None
+    blocks = next((word for word in header if word.endswith("-blocks")), "1K-blocks")
+    size = read_size(blocks.removesuffix("-blocks"))
+    return int(size) if size else 1 << 10

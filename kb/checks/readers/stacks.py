@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from kb.checks.model import Found, Output, Unread
+from kb.checks.readers.names import capital, named
 
 _HEAD = re.compile(r"==+ ?\S|Process \d{1,10}: ")
 _RANK = re.compile(r"\brank[ =:]?(\d{1,6})\b")
@@ -28,9 +29,6 @@ _LEAVING = re.compile(
     r"|print_exc|format_exception|excepthook|shutdown)"
 )
 _LIBRARY = re.compile(r"(?:^|/)(?:torch|deepspeed|accelerate|lightning|threading\.py|contextlib)")
-
-_NAMED_RANKS = 6
-"""Ranks named in a sentence."""
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -80,30 +78,33 @@ def read_stacks(output: Output) -> Iterator[Found | Unread]:
             stacks.append(stack)
         else:
             yield Unread(f"the stack of {stack.name}", stack.row)
-    yield from _missing(output, stacks)
+    missing = list(_missing(output, stacks))
+    yield from missing
     if len(stacks) < 2:
         return
     leaving = [stack for stack in stacks if stack.leaving]
     if leaving:
-        text = f"{_capital(_names(leaving))}: failing or ending, in {leaving[0].leaving}."
+        text = f"{capital(_names(leaving))}: failing or ending, in {leaving[0].leaving}."
         yield Found("rank-failing-blocks-clean", text, leaving[0].row)
     waiting = [stack for stack in stacks if stack.wait and not stack.leaving]
     others = [stack for stack in stacks if not stack.wait and not stack.leaving]
     if others and len(waiting) > len(others):
         text = (
-            f"{_capital(_names(others))} {_verb('stand', others)} in {others[0].frames[0]}, while"
+            f"{capital(_names(others))} {_verb('stand', others)} in {others[0].frames[0]}, while"
             f" {_names(waiting)} {_verb('wait', waiting)} in {_common(waiting)}."
         )
         yield Found("waiting", text, others[0].row)
     elif not others and not leaving:
-        yield from _all_wait(waiting)
+        yield from _all_wait(waiting, complete=not missing)
 
 
-def _all_wait(stacks: list[Stack]) -> Iterator[Found]:
+def _all_wait(stacks: list[Stack], *, complete: bool) -> Iterator[Found]:
     places: dict[tuple[str, str], list[Stack]] = {}
     for stack in stacks:
         places.setdefault((str(stack.wait), str(stack.caller)), []).append(stack)
     if len(places) == 1:
+        if not complete:
+            return  # they wait for the ranks that have no stack
         text = (
             f"All {len(stacks)} ranks stand in {stacks[0].wait}: if a second look shows the same,"
             " the communication itself hangs."
@@ -127,9 +128,7 @@ def _missing(output: Output, stacks: list[Stack]) -> Iterator[Found]:
         return
     missing = [str(rank) for rank in range(world) if rank not in ranks]
     if missing:
-        shown = ", ".join(missing[:_NAMED_RANKS])
-        more = f" and {len(missing) - _NAMED_RANKS} more" if len(missing) > _NAMED_RANKS else ""
-        text = f"There are stacks of {len(ranks)} of {world} ranks; none of rank {shown}{more}."
+        text = f"There are stacks of {len(ranks)} of {world} ranks; none of rank {named(missing)}."
         yield Found("rank-not-running", text, 0)
 
 
@@ -142,8 +141,8 @@ def _stacks(output: Output) -> Iterator[Stack]:
         head, thread = _HEAD.match(line), _THREAD.match(line)
         if (head or thread) and start is not None:
             yield Stack(name or f"process {count}", rank, start, tuple(frames))
-            start, frames = None, []
-        if head:
+            name, rank, start, frames = "", None, None, []
+        if head and not (rank is not None and line.startswith("Process ")):
             rank_text, pid = _RANK.search(line), _PID.search(line)
             rank = int(rank_text[1]) if rank_text else None
             name = f"rank {rank}" if rank is not None else f"process {pid[1]}" if pid else ""
@@ -154,13 +153,7 @@ def _stacks(output: Output) -> Iterator[Stack]:
 
 
 def _names(stacks: list[Stack]) -> str:
-    named = ", ".join(stack.name for stack in stacks[:_NAMED_RANKS])
-    more = f" and {len(stacks) - _NAMED_RANKS} more" if len(stacks) > _NAMED_RANKS else ""
-    return named + more
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return named([stack.name for stack in stacks])
 
 
 def _verb(verb: str, stacks: list[Stack]) -> str:

@@ -36,6 +36,7 @@ def read_topology(output: Output) -> Iterator[Found | Unread]:
                     yield Unread(f"the link `{cell}` between {words[0]} and {column}", row)
                 elif column != words[0]:
                     links[words[0], column] = cell
+    yield from _numa(output, rows)
     yield from _nvlinks({pair: cell for pair, cell in links.items() if _GPU.match(pair[1])}, rows)
     yield from _network({pair: cell for pair, cell in links.items() if _NIC.match(pair[1])}, rows)
 
@@ -61,3 +62,17 @@ def _network(links: dict[tuple[str, str], str], rows: dict[str, int]) -> Iterato
         ways = ", ".join(sorted(set(links.values())))
         text = f"No GPU has a NIC at PIX or PXB (only {ways}): GPUDirect RDMA is not chosen."
         yield Found("gpudirect-rdma-not-chosen", text, min(rows.values()))
+
+
+def _numa(output: Output, rows: dict[str, int]) -> Iterator[Found]:
+    """The last of the columns that are no links is the NUMA node, or the last but one, where the
+    driver names the node of the GPU's own memory too."""
+    places = {}
+    for gpu, row in rows.items():
+        cells = [word for word in output.lines[row].split()[1:] if not _LINK.fullmatch(word)]
+        if len(cells) >= 2:
+            places[gpu] = cells[1]
+    unknown = [gpu for gpu, place in places.items() if not place.isdigit()]
+    if unknown and len(unknown) == len(places):
+        text = f"No GPU has a NUMA node of its own ({places[unknown[0]]}): the topology is hidden."
+        yield Found("topology-information-missing", text, rows[unknown[0]])
