@@ -67,8 +67,8 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
         observations = read_outputs(scanned.windows, knowledge)
     opinion = _opinion(scanned, knowledge, analysis)
     verdict = opinion.verdict
-    if verdict is Verdict.HEALTHY and losses:
-        verdict = Verdict.UNKNOWN  # what is left out may tell of a failure
+    if verdict is Verdict.HEALTHY and (log.losses or losses):
+        verdict = Verdict.UNKNOWN  # what could not be read, or is left out, may tell of a failure
     playbooks: tuple[PlaybookMatch, ...] = ()
     if _has_symptom(opinion.evidence, analysis):
         with contained("no playbook is named", losses.append):
