@@ -86,8 +86,8 @@ class Block(msgspec.Struct, frozen=True):
 class Source:
     """One stream of bytes, of the file `path` if it is one.
 
-    Once it is read, `binary` tells that it hardly was text, `loss` what of it could not be read, and
-    `notice` what else the user should know about it.
+    Once it is read, `binary` tells that it hardly was text, `loss` what of it could not be read,
+    and `notice` what else the user should know about it.
     """
 
     def __init__(

@@ -97,6 +97,14 @@ def test_an_archive_of_which_nothing_can_be_read_is_an_error(data: bytes, why: s
         text_of(Log.from_bytes(data, "a.log"))
 
 
+@pytest.mark.parametrize("start", ["]0;", "P", "X", "^", "_"])
+def test_of_a_string_without_an_end_only_the_start_is_lost(start: str) -> None:
+    lines = f"step 1\n\x1b{start}abc RuntimeError: boom\nstep 2\n\x1b{start}title\x07step 3\n"
+    text = text_of(Log.from_text(lines))
+    assert "abc RuntimeError: boom\nstep 2\nstep 3\n" in text
+    assert "\x1b" not in text
+
+
 def test_binary_input_is_named() -> None:
     log = Log.from_bytes(bytes(range(32)) * 400, "core")
     list(log.blocks())
