@@ -77,6 +77,13 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n", 0, WINDOW_BYTES) + 1 or WINDOW_BYTES]
 
 
+def whole_output(source: str | None, blocks: Iterable[Block]) -> Output:
+    """The beginning of a text that is one output."""
+    data = _whole_lines(b"".join(block.data for block in blocks))
+    lines = BlockLines(Block(source, 1, data.count(b"\n") + 1, data))
+    return Output(source, 1, tuple(lines.text(start) for start in lines.starts()))
+
+
 def cut_output(block: Block, ends: Iterable[int], check: Check) -> Output:
     """The lines around the matches that belong to the same output.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import msgspec
 
@@ -69,12 +69,14 @@ def next_check(
     knowledge: KnowledgeBase,
     *,
     job_ended: bool,
+    taken: Set[str] = frozenset(),
 ) -> NextCheck | None:
     """The first check of the leading playbook that can be run and whose output is not there yet:
-    harmless ones first, then quick ones, else in the order of the playbook."""
+    harmless ones first, then quick ones, else in the order of the playbook. `taken` are the checks
+    whose output is there for certain."""
     if not playbooks:
         return None
-    read = {name for owners in _seen(evidence, knowledge).values() for name in owners}
+    read = {name for owners in _seen(evidence, knowledge).values() for name in owners} | taken
     known: list[tuple[CheckStep, Check]] = []
     for step in playbooks[0].playbook.body.checks:
         check = knowledge.guides.get(step.check)

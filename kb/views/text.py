@@ -46,6 +46,12 @@ def render(diagnosis: Diagnosis) -> RenderableType:
 
 def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     word, style = _VERDICTS[diagnosis.verdict]
+    differing = [seen for seen in diagnosis.observations if seen.differs]
+    others = [seen for seen in diagnosis.observations if not seen.differs]
+    if differing:
+        yield heading("What differs between hosts or processes")
+        yield from map(_observed, differing[:_MAX_OBSERVATIONS])
+        yield Text()
     if diagnosis.job and (diagnosis.job.culprits or diagnosis.job.earlier):
         yield from render_job(diagnosis.job)
         yield Text()
@@ -53,9 +59,9 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield from _best(diagnosis.matches[0], Text(f"{word}  ", style))
     else:
         yield Text.assemble((f"{word}  ", style), _nothing(diagnosis))
-    if diagnosis.observations:
+    if others:
         yield heading("What the outputs show")
-        yield from map(_observed, diagnosis.observations[:_MAX_OBSERVATIONS])
+        yield from map(_observed, others[:_MAX_OBSERVATIONS])
     if diagnosis.verdict is not Verdict.MATCH:
         yield from _way_forward(diagnosis)
     if diagnosis.matches:
@@ -109,6 +115,7 @@ def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         )
     )
     yield indented(Text(f"Secure before a restart: {'; '.join(playbook.body.secure)}"))
+    yield indented(Text(f"On every host: kb collect --for {playbook.id} > collect.sh"))
     if step := diagnosis.next:
         yield indented(Text.assemble("Check next: ", (step.check.title, "bold")))
         for line in step.command.run.split("\n"):
