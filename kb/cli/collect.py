@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from kb.cli import incidents_option
-from kb.cli.terminal import put, say
+from kb.cli.case import open_service
+from kb.cli.terminal import put
 from kb.cli.unknown import unknown
 from kb.collect import Choice, choose, to_script
-from kb.corpus.directories import GuideDirectories, RecordDirectories
+from kb.corpus.directories import RecordDirectories
 from kb.errors import CorpusError, KbError
 from kb.files import check_new, write_new
 from kb.guides import Record
@@ -46,9 +47,10 @@ def command(identifier: str | None, output: Path | None, incidents: tuple[Path, 
     """
     if output:
         check_new(output)
-    directories = load_settings(incidents).incidents
-    guides, problems = GuideDirectories(directories).load()
-    record = _record(identifier, directories) if identifier else None
+    settings = load_settings(incidents)
+    record = _record(identifier, settings.incidents) if identifier else None
+    with open_service(settings) as service:
+        guides = service.guides().result()
     choice = choose(guides, record)
     if not choice.taken:
         raise KbError(_nothing(record, choice))
@@ -58,8 +60,6 @@ def command(identifier: str | None, output: Path | None, incidents: tuple[Path, 
         put(str(write_new(output, script.encode())))
     else:
         put(script, end="")
-    if problems:
-        say(f"{len(problems)} problems in incident files; run: kb lint")
 
 
 def _record(identifier: str, directories: tuple[str, ...]) -> Record:

@@ -243,14 +243,17 @@ take() {
 limited() {
     run=$((run + 1))
     mv "$work/command" "$work/$run.command"
+    : >"$work/$run.raw" || no_room
     (
         ulimit -f $((max_bytes / 512)) 2>/dev/null
         # shellcheck disable=SC2016,SC2086  # the inner shell expands it; empty where there is none
-        $new_session sh -c 'echo $$ >"$1.leader"; exec "$2" "$1.command"' sh "$work/$run" "$shell"
+        $new_session sh -c 'echo $$ >"$1.leader"; exec "$2" "$1.command" >"$1.raw" 2>&1' \
+            sh "$work/$run" "$shell"
         echo $? >"$work/$run.status"
-    ) </dev/null >"$work/$run.raw" 2>&1 &
+    ) </dev/null >/dev/null 2>&1 &
     stop=$(($(now) + $1))
-    until [ -s "$work/$run.status" ]; do
+    runner=$!
+    until [ -s "$work/$run.status" ] || ! kill -0 "$runner" 2>/dev/null; do
         if [ "$(now)" -ge "$stop" ]; then
             kill_session
             return 1
@@ -267,7 +270,7 @@ kill_session() {
         [ -s "$work/$run.status" ] || kill -KILL "$leader" 2>/dev/null
         return 0
     fi
-    for _pass in 1 2 3; do
+    for signal in STOP KILL KILL; do # what stands still starts nothing, and says nothing
         alive=
         for stat in /proc/[0-9]*/stat; do
             line=
@@ -277,7 +280,7 @@ kill_session() {
             # shellcheck disable=SC2086  # these are words
             set -- ${line##*) }
             [ "${4:-}" != "$leader" ] || [ "$1" = Z ] || {
-                kill -KILL "${process%/stat}" 2>/dev/null
+                kill -"$signal" "${process%/stat}" 2>/dev/null
                 alive=yes
             }
         done
