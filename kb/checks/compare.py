@@ -89,7 +89,7 @@ def _who(owners: Sequence[int], names: Sequence[str], noun: str) -> str:
     if len(names) == 1:
         return ""
     if len(owners) == len(names):
-        return f"All {len(names)} {noun}"
+        return f"Both {noun}" if len(names) == 2 else f"All {len(names)} {noun}"
     share = f"{len(owners)} of {len(names)} {noun}"
     if 2 * len(owners) <= len(names):
         return f"{_listed([names[unit] for unit in owners])} ({share})"

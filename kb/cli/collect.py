@@ -42,7 +42,7 @@ def command(identifier: str | None, output: Path | None, incidents: tuple[Path, 
 
     \b
     kb collect --for hang-mid-training > collect.sh
-    srun --jobid JOBID --overlap --ntasks-per-node=1 sh collect.sh
+    clush -w NODES 'cd /shared/dir && sh collect.sh'
     kb ask -f kb-*.tar.gz
     """
     if output:

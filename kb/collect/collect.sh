@@ -6,7 +6,8 @@
 # directory, that only you can read.
 #
 #   one host      sh collect.sh
-#   Slurm         srun --jobid JOBID --overlap --ntasks-per-node=1 sh collect.sh
+#   Slurm         srun --jobid JOBID --overlap -N "$(squeue -h -j JOBID -o %D)" \
+#                     --ntasks-per-node=1 sh collect.sh
 #   clush         clush -w NODES 'cd /shared/dir && sh collect.sh'
 #   pdsh          pdsh -w NODES 'cd /shared/dir && sh collect.sh'
 #   Kubernetes    kubectl exec -i -n NS POD -- env KB_COLLECT_DIR=/tmp sh -s < collect.sh
@@ -149,8 +150,10 @@ END_OF_COMMAND
     limited 10 || note remark 'to list the processes took more than 10 s'
     has_room
     cp "$work/$run.raw" "$work/processes" || no_room
-    found=$(sed -n 's/^process //p' "$work/processes" | head -n "$max_values" | tr '\n' ' ')
-    all=$(grep -c '^process ' "$work/processes")
+    kind=rank # those of a job, where one says which it is
+    grep -q '^rank ' "$work/processes" || kind=process
+    found=$(sed -n "s/^$kind \([0-9]*\).*/\1/p" "$work/processes" | head -n "$max_values" | tr '\n' ' ')
+    all=$(grep -c "^$kind " "$work/processes")
     [ "$all" -le "$max_values" ] || note remark "only $max_values of $all processes are looked at"
     script=$(sed -n 's/^script [0-9]* //p' "$work/processes" | head -n 1)
     KB_COLLECT_PID=${KB_COLLECT_PID:-$found}
