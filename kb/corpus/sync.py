@@ -165,7 +165,8 @@ def guides_sync(
         CorpusError: a directory of incidents cannot be used.
     """
     source, model = GuideDirectories(settings.incidents), model_name(settings.model)
-    store = Store(index_directory(source.directories, model, TierName.GUIDES))
+    directory = index_directory(source.directories, model, TierName.GUIDES)
+    store = Store(directory, shared=settings.shared_cache)
     return IndexSync(source, store, encoder, model, report, notify, packed_guides(), ())
 
 

@@ -72,8 +72,10 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     if verdict is Verdict.HEALTHY and (losses or scanned.collected):
         verdict = Verdict.UNKNOWN  # what is left out, or the log of the job, may tell of a failure
     playbooks: tuple[PlaybookMatch, ...] = ()
-    with contained("no playbook is named", losses.append):
-        playbooks = playbooks_for(opinion.evidence, opinion.matches or opinion.ranked, knowledge)
+    if _has_symptom(opinion.evidence, analysis):
+        with contained("no playbook is named", losses.append):
+            known = opinion.matches or opinion.ranked
+            playbooks = playbooks_for(opinion.evidence, known, knowledge)
     if verdict is Verdict.HEALTHY:
         if _names_symptom(opinion.evidence, playbooks):
             verdict = Verdict.UNKNOWN
@@ -109,13 +111,20 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     )
 
 
+def _has_symptom(evidence: Evidence, analysis: Analysis | None) -> bool:
+    """Whether something is wrong, or asked; the words of a log that only goes on say nothing."""
+    return (
+        evidence.states_failure or evidence.told or _may_be_question(evidence) or _failed(analysis)
+    )
+
+
 def _names_symptom(evidence: Evidence, playbooks: Sequence[PlaybookMatch]) -> bool:
     """Whether somebody asks about a symptom; a whole log may speak of one in passing."""
-    return (
-        evidence.total_lines <= MAX_QUESTION_LINES
-        and bool(playbooks)
-        and playbooks[0].confidence >= SYMPTOM_AT
-    )
+    return _may_be_question(evidence) and bool(playbooks) and playbooks[0].confidence >= SYMPTOM_AT
+
+
+def _may_be_question(evidence: Evidence) -> bool:
+    return evidence.total_lines <= MAX_QUESTION_LINES
 
 
 class _Opinion(msgspec.Struct, frozen=True):

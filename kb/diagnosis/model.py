@@ -122,6 +122,15 @@ class Diagnosis(msgspec.Struct, frozen=True):
         return Verdict.UNKNOWN if self.candidates else self.verdict
 
     @property
+    def symptom_leads(self) -> bool:
+        """Whether a playbook is likelier than each incident: the symptom is known, its cause is
+        not."""
+        if self.verdict is Verdict.MATCH or not self.playbooks:
+            return False
+        best = self.matches[0].confidence if self.matches else 0.0
+        return self.playbooks[0].confidence > best
+
+    @property
     def question(self) -> Question | None:
         """The most informative question, computed lazily."""
         plan = first_question(self)

@@ -17,6 +17,17 @@ from kb.rules.rows import Ending
 END_LINES = 8
 """Last lines of a log in which a program says that it is done; summaries follow."""
 
+MIN_PASTE_LINES = 12
+"""A paste of so many lines is mostly a program's, whoever speaks around it."""
+SPEAKING_LINES = 3
+"""In which a person says what a paste is, at its beginning and at its end."""
+
+_LEVEL = re.compile(
+    r"^\W*(?:INFO|NOTICE|DEBUG|\u4fe1\u606f)\b\W+"
+    r"(?:[\w.<>/]{1,80}(?::\d+)?(?:\]|:| -|\)| >| \|)\W*)?"
+)
+"""A level that no form of a prefix takes off, and the logger's name behind it."""
+
 _BEGINS = re.compile(
     r"\b(?:starting|started|begin(?:ning)?|waiting|loading|saving|resum\w+|initiali[sz]\w*"
     r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
@@ -42,7 +53,8 @@ _SHAPED = re.compile(r"^\s*(?:\[|#|\+ |-- |=|\$ |>>> |[\w.\[\]\"-]+:(?:\s|$)|\d)
 """How a line begins that a program prints, though it has no prefix that is known."""
 _WARNS = re.compile(r"\w+Warning: ")
 _TOLD = re.compile(
-    r"\b(?:I|we|my|our|you|somebody|anyone|nobody|please|help)\b|\b(?:why|how) |\w'(?:t|s|re|m) "
+    r"(?-i:\bI(?:'| [a-z]))|\bi(?:'(?:m|ve)| (?:am|have|get|see|run|ran|tried))\b"
+    r"|\b(?:we|my|our|you|somebody|anyone|nobody|please|help)\b|\b(?:why|how) |\w'(?:t|s|re|m) "
     r"|(?<!\$)[?\uff1f]!*\s*$|!{2,}|\b(?:still|yet|hangs?|stuck|weird|strange|slow|(?<!#)wrong"
     r"|never|nope|expected|instead|although|however|supposed|unusable|garbage|gibberish|nonsense)\b",
     re.IGNORECASE,
@@ -64,12 +76,17 @@ def ends_well(lines: Sequence[str]) -> bool:
 
 def says_end(text: str) -> bool:
     """Whether a line says that the work is done."""
-    return _any_ending().search(split_prefix(text).text.strip()) is not None
+    said = _LEVEL.sub("", split_prefix(text).text.strip())
+    return _any_ending().search(said) is not None
 
 
 def is_told_by_a_person(lines: Iterable[str]) -> bool:
-    """Whether somebody speaks in one of the lines, rather than a program."""
-    return any(_is_prose(line) for line in lines)
+    """Whether somebody speaks, rather than a program: before what they paste, or behind it. In the
+    middle of a paste a line of prose is a program's."""
+    spoken = [line for line in lines if line.strip()]
+    if len(spoken) >= MIN_PASTE_LINES:
+        spoken = [*spoken[:SPEAKING_LINES], *spoken[-SPEAKING_LINES:]]
+    return any(map(_is_prose, spoken))
 
 
 def _is_prose(line: str) -> bool:

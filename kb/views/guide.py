@@ -10,7 +10,7 @@ from rich.text import Text
 from kb.check import Check, Command, Finding, Limit
 from kb.guides import Guide
 from kb.playbook import Cause, CheckStep, Mitigation, Playbook, Question
-from kb.views.prose import command_line, heading, indented, link, prose
+from kb.views.prose import command_block, heading, indented, link, prose
 
 
 def guide_parts(guide: Guide) -> Iterator[RenderableType]:
@@ -56,8 +56,7 @@ def _check_parts(check: Check) -> Iterator[RenderableType]:
 
 def _command_parts(command: Command) -> Iterator[RenderableType]:
     yield indented(Text(f"{command.place}:"))
-    for line in command.run.split("\n"):
-        yield indented(command_line(line), 4)
+    yield command_block(command.run, 4)
     if command.note:
         yield indented(prose(command.note), 4)
 

@@ -17,7 +17,7 @@ from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why
 from kb.incident import Incident, Kind
 from kb.verdict import Verdict, percent
 from kb.views.job import render_job
-from kb.views.prose import bar, command_line, heading, indented, link, prose, steps
+from kb.views.prose import bar, command_block, heading, indented, link, prose, steps
 
 _BAR_CELLS = 20
 _SMALL_BAR_CELLS = 6
@@ -55,17 +55,18 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     if diagnosis.job and (diagnosis.job.culprits or diagnosis.job.earlier):
         yield from render_job(diagnosis.job)
         yield Text()
-    if diagnosis.matches:
-        yield from _best(diagnosis.matches[0], Text(f"{word}  ", style))
+    best = None if diagnosis.symptom_leads else next(iter(diagnosis.matches), None)
+    if best:
+        yield from _best(best, Text(f"{word}  ", style))
     else:
-        yield Text.assemble((f"{word}  ", style), _nothing(diagnosis))
+        yield Text.assemble((f"{word}  ", style), _without_record(diagnosis))
     if others:
         yield heading("What the outputs show")
         yield from map(_observed, others[:_MAX_OBSERVATIONS])
     if diagnosis.verdict is not Verdict.MATCH:
         yield from _way_forward(diagnosis)
-    if diagnosis.matches:
-        yield from _remedy(diagnosis.matches[0].incident)
+    if best:
+        yield from _remedy(best.incident)
     if diagnosis.nearest:
         yield heading("Closest records, and why they were rejected")
         yield from map(_near, diagnosis.nearest)
@@ -73,13 +74,15 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield heading("To narrow it down")
         yield indented(prose(question.text))
         yield indented(Text(f"({', '.join(question.answers)}; continue with kb chat)", "dim"))
-    if len(diagnosis.matches) > 1:
-        yield heading("Also possible")
-        yield _others(diagnosis.matches[1:])
+    if others := diagnosis.matches[1:] if best else diagnosis.matches:
+        yield heading("Also possible" if best else "Possible causes (kb show ID)")
+        yield _others(others)
     yield from _notes(diagnosis.notes)
 
 
-def _nothing(diagnosis: Diagnosis) -> str:
+def _without_record(diagnosis: Diagnosis) -> str:
+    if diagnosis.matches:
+        return "The symptom is known. Its cause is not, and no record is likely enough."
     if diagnosis.verdict is Verdict.HEALTHY:
         job = diagnosis.job
         slow = " The job is slow, but it did not fail." if job and job.culprits else ""
@@ -114,12 +117,12 @@ def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
             (f"{percent(leading.confidence)} ", "bold"), (playbook.id, "cyan"), "\n", playbook.title
         )
     )
-    yield indented(Text(f"Secure before a restart: {'; '.join(playbook.body.secure)}"))
-    yield indented(Text(f"On every host: kb collect --for {playbook.id} > collect.sh"))
+    yield indented(Text("Secure before a restart:"))
+    yield from (indented(Text(f"- {what}"), 4) for what in playbook.body.secure)
+    yield indented(Text(f"- on every host: kb collect --for {playbook.id} > collect.sh"), 4)
     if step := diagnosis.next:
         yield indented(Text.assemble("Check next: ", (step.check.title, "bold")))
-        for line in step.command.run.split("\n"):
-            yield indented(command_line(line), 4)
+        yield command_block(step.command.run, 4)
         yield indented(Text(f"where: {step.check.header.where} ({step.check.header.cost.risk})"))
         yield indented(prose(f"why: {step.why}"))
     if others:

@@ -29,8 +29,9 @@ Start = Callable[..., Process]
 
 
 def signals_as_of_a_terminal() -> None:
-    """What runs in the background of a shell would hand on that Ctrl-C is ignored."""
+    """What runs in the background of a shell, or under nohup, hands on that these are ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -93,7 +94,8 @@ def test_no_process_outlives_a_batch(
     process = start("classify", log, pipe, "--jobs", "2", "--format", "jsonl", "-o", output)
     wait_until_read(pipe)
     wait_until(output.read_bytes, "a row")
-    assert len(of_session(process.pid)) == 4  # two workers, and what keeps their semaphores
+    # Two workers, and what keeps their semaphores.
+    wait_until(lambda: len(of_session(process.pid)) == 4, "all processes have started")
     whom(process.pid, ending)
     assert process.wait(PATIENCE_S) == ENDINGS[ending]
     wait_until(lambda: not of_session(process.pid), "all processes end")

@@ -21,7 +21,7 @@ WATCHDOG = (
     " 600532 milliseconds before timing out."
 )
 SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
-HEALTHY = "".join(f"INFO step {n} loss {3 - n / 200:.3f}\n" for n in range(100))
+HEALTHY = "".join(f"INFO step {n} loss {3 - n / 200:.3f}\n" for n in range(100)) + "INFO job done\n"
 FOLLOW_ON = "RuntimeError: NCCL communicator was aborted on rank 3."
 
 

@@ -16,7 +16,7 @@ SHM_FULL = """\
 nccl-0:41:98 [0] NCCL WARN Call to posix_fallocate failed: No space left on device
 nccl-0:41:98 [0] NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 96)
 """
-HEALTHY = "\n".join(
+PROGRESS = "\n".join(
     f"[2026-11-21 03:10:{n:02d}] step {n} loss {2 - n / 50:.3f} 812 tokens/s" for n in range(40)
 )
 
@@ -74,9 +74,14 @@ def test_behind_a_match_stands_its_playbook_and_the_fix_comes_next(
     assert all(match.confidence < first for match in diagnosis.playbooks)
 
 
-def test_a_healthy_log_has_no_playbook(knowledge: KnowledgeBase) -> None:
-    diagnosis = asked(HEALTHY, knowledge)
-    assert (diagnosis.verdict, diagnosis.playbooks, diagnosis.next) == ("healthy", (), None)
+@pytest.mark.parametrize(
+    ("end", "verdict"), [("", "unknown"), ("\n[2026-11-21 03:11:00] Training finished", "healthy")]
+)
+def test_a_log_without_a_failure_has_no_playbook(
+    knowledge: KnowledgeBase, end: str, verdict: str
+) -> None:
+    diagnosis = asked(PROGRESS + end, knowledge)
+    assert (diagnosis.verdict, diagnosis.playbooks, diagnosis.next) == (verdict, (), None)
 
 
 @pytest.mark.parametrize("question", ["/dev/shm too small", "never gets to step 1"])
@@ -126,6 +131,14 @@ def test_the_answer_names_the_playbook_and_the_check(shipped_kb: Run) -> None:
     assert answer["playbooks"][0]["secure"]
     assert answer["next"]["check"] == "py-spy-dump"
     assert answer["next"]["command"].startswith("py-spy dump")
+
+
+def test_the_playbook_leads_where_no_record_is_as_likely(shipped_kb: Run) -> None:
+    """A long fix of an unlikely record would hide what is to be done now."""
+    text = shipped_kb("ask", "gpu fell off the bus").stdout.decode()
+    assert text.index("xid-hardware") < text.index("xid79-gpu-fallen-off-bus")
+    assert "Fix" not in text
+    assert "--since '-6h' | grep -E 'Xid'" in text, "the command is whole"
 
 
 def test_the_opening_of_a_chat_names_the_check(shipped_kb: Run) -> None:

@@ -189,7 +189,7 @@ async def test_a_log_that_cannot_be_read_is_told_and_the_answer_stays(
     ("text", "sentences"),
     [
         (UNKNOWN, ["○ Unknown", "Nothing known matches", "What would help", "Closest records"]),
-        (HEALTHY, ["✓ Healthy", "No sign of a failure"]),
+        (HEALTHY, ["✓ Healthy", "The work is done"]),
         (FOLLOW_ON, ["◐ Possible", "Only follow-on errors", "peer-gone (follow-on error, line 1)"]),
     ],
     ids=["unknown", "healthy", "follow-on"],
