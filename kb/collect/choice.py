@@ -51,7 +51,10 @@ def choose(guides: Sequence[Guide], record: Record | None = None) -> Choice:
     """The checks of a case; without one, those that only read, whose evidence a restart
     destroys, and that need nothing from a person."""
     checks = [guide for guide in guides if isinstance(guide, Check)]
-    wanted = checks_of(record, guides) if record else [one for one in checks if _is_default(one)]
+    default = [one for one in checks if _is_default(one)]
+    wanted = checks_of(record, guides) if record else default
+    if isinstance(record, Playbook) and all(_why_not(one, _command(one)) for one in wanted):
+        wanted = [*wanted, *default]  # a restart destroys it there too
     taken, left = [], []
     for check in sorted(wanted, key=_lifetime):
         command = _command(check)

@@ -47,7 +47,7 @@ def render(diagnosis: Diagnosis) -> RenderableType:
 def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     word, style = _VERDICTS[diagnosis.verdict]
     differing = [seen for seen in diagnosis.observations if seen.differs]
-    others = [seen for seen in diagnosis.observations if not seen.differs]
+    shared = [seen for seen in diagnosis.observations if not seen.differs]
     if differing:
         yield heading("What differs between hosts or processes")
         yield from map(_observed, differing[:_MAX_OBSERVATIONS])
@@ -60,9 +60,9 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield from _best(best, Text(f"{word}  ", style))
     else:
         yield Text.assemble((f"{word}  ", style), _without_record(diagnosis))
-    if others:
+    if shared:
         yield heading("What the outputs show")
-        yield from map(_observed, others[:_MAX_OBSERVATIONS])
+        yield from map(_observed, shared[:_MAX_OBSERVATIONS])
     if diagnosis.verdict is not Verdict.MATCH:
         yield from _way_forward(diagnosis)
     if best:

@@ -18,6 +18,7 @@ import pytest
 
 from kb.collect import choose, to_script
 from kb.corpus.directories import GuideDirectories
+from kb.playbook import Playbook
 from tests.conftest import Run
 from tests.e2e.conftest import wait_until
 
@@ -559,6 +560,13 @@ def test_what_dies_first_is_taken_first(shipped_kb: Run) -> None:
 def test_an_incident_leads_to_the_checks_of_its_playbook(shipped_kb: Run) -> None:
     run = shipped_kb("collect", "--for", "rank-blocked-on-file-lock")
     assert b"    check py-spy-dump " in run.stdout
+
+
+def test_there_is_a_script_for_each_playbook() -> None:
+    guides, _problems = GuideDirectories().load()
+    playbooks = [guide for guide in guides if isinstance(guide, Playbook)]
+    assert playbooks
+    assert all(choose(guides, playbook).taken for playbook in playbooks)
 
 
 def test_the_answer_names_the_script_of_its_playbook(shipped_kb: Run) -> None:
