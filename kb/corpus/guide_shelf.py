@@ -1,5 +1,5 @@
-"""The checks and playbooks of the index, and what recognises them. Each part is made when it is first
-asked for."""
+"""The checks and playbooks of the index, and what recognises them. Each part is made when it is
+first asked for."""
 
 from __future__ import annotations
 
