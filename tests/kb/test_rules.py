@@ -314,6 +314,7 @@ def test_the_rows_in_the_documentation_are_right() -> None:
         "marker": ("markers", Marker),
         "token": ("secrets", Token),
         "secret": ("secrets", Secret),
+        "column": ("secrets", Column),
     }
     shown = re.findall(r"```toml\n(.*?)```", Path("docs/rules.md").read_text(), re.DOTALL)
     tables = [tables for text in shown for tables in tomllib.loads(text).items()]
