@@ -89,9 +89,9 @@ NOTHING_STORED: Mapping[str, str] = MappingProxyType({})
 
 
 class RecordDirectories(Generic[Kept]):
-    """An ordered list of directories; a later one overrides equal ids, whatever the kind, unless its
-    file is broken. The first is the shipped one unless another is given. Here are records of every
-    kind."""
+    """An ordered list of directories; a later one overrides equal ids, whatever the kind, unless
+    its file is broken. The first is the shipped one unless another is given. Here are records of
+    every kind."""
 
     @staticmethod
     def holds(source: bytes) -> bool:  # noqa: ARG004
