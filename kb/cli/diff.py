@@ -26,11 +26,12 @@ def command(base: str, incidents: tuple[Path, ...]) -> None:
     """
     from kb.contribute.diff import compare
     from kb.contribute.git_base import library_at
+    from kb.evidence.secrets import without_secrets
     from kb.views.diff import diff_lines
 
     library = IncidentDirectories(load_settings(incidents).incidents)
     with library_at(base, library) as before:
-        comparison = compare(before, library)
+        comparison = without_secrets(compare(before, library))
     for line in diff_lines(comparison):
         put(line)
     if comparison.wrong:
