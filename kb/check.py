@@ -142,6 +142,8 @@ class CheckHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     in_log: bool = False
     """Whether its output is lines of the job's own log: then a log that the user gives is its
     output, and a healthy log is recognised too."""
+    alike: bool = False
+    """Whether healthy hosts of one job print the same lines: then a line that differs is told."""
     recognise: Annotated[tuple[Expression, ...], msgspec.Meta(min_length=1)]
     """Any of them says: this is the output of this check."""
     references: Annotated[tuple[Url, ...], msgspec.Meta(min_length=1)]

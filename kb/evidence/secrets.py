@@ -17,6 +17,7 @@ import msgspec
 
 from kb.evidence import EvidenceLine
 from kb.evidence.tables import Cell, cells_below
+from kb.log.clean import without_escapes
 from kb.rules import read_rows
 from kb.rules.rows import Column, Secret, Token
 
@@ -52,7 +53,14 @@ class Found(NamedTuple):
 
 def mask_secrets(text: str) -> str:
     """Put `<secret: its kind>` in the place of every secret; the rest, and the number of lines,
-    stay. Takes linear time. Its own output it returns unchanged."""
+    stay. Colours of a terminal may stand within a secret or beside it: where one is masked, they
+    go. Takes linear time. Its own output it returns unchanged."""
+    plain = without_escapes(text)
+    masked = _masked(plain)
+    return text if masked == plain else masked
+
+
+def _masked(text: str) -> str:
     text = _marks().sub(lambda mask: _mark(mask[1]), text)
     for _ in range(_MAX_PASSES):
         masked = text

@@ -46,6 +46,12 @@ def render(diagnosis: Diagnosis) -> RenderableType:
 
 def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     word, style = _VERDICTS[diagnosis.verdict]
+    differing = [seen for seen in diagnosis.observations if seen.differs]
+    shared = [seen for seen in diagnosis.observations if not seen.differs]
+    if differing:
+        yield heading("What differs between hosts or processes")
+        yield from map(_observed, differing[:_MAX_OBSERVATIONS])
+        yield Text()
     if diagnosis.job and (diagnosis.job.culprits or diagnosis.job.earlier):
         yield from render_job(diagnosis.job)
         yield Text()
@@ -54,9 +60,9 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield from _best(best, Text(f"{word}  ", style))
     else:
         yield Text.assemble((f"{word}  ", style), _without_record(diagnosis))
-    if diagnosis.observations:
+    if shared:
         yield heading("What the outputs show")
-        yield from map(_observed, diagnosis.observations[:_MAX_OBSERVATIONS])
+        yield from map(_observed, shared[:_MAX_OBSERVATIONS])
     if diagnosis.verdict is not Verdict.MATCH:
         yield from _way_forward(diagnosis)
     if best:
@@ -113,6 +119,7 @@ def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     )
     yield indented(Text("Secure before a restart:"))
     yield from (indented(Text(f"- {what}"), 4) for what in playbook.body.secure)
+    yield indented(Text(f"- on every host: kb collect --for {playbook.id} > collect.sh"), 4)
     if step := diagnosis.next:
         yield indented(Text.assemble("Check next: ", (step.check.title, "bold")))
         yield command_block(step.command.run, 4)

@@ -108,6 +108,16 @@ def test_a_token_within_a_password_does_not_save_the_rest() -> None:
     assert masked == "password=<secret: password> x"
 
 
+def test_colours_of_a_terminal_do_not_hide_a_secret() -> None:
+    text = f"\x1b[1mapi_key\x1b[0m: \x1b[33m'{_WORD}'\x1b[0m,\n\x1b[32mINFO\x1b[0m done"
+    assert mask_secrets(text) == "api_key: '<secret: secret>',\nINFO done"
+
+
+def test_colours_stay_where_nothing_is_masked() -> None:
+    text = "\x1b[32mINFO\x1b[0m step 7"
+    assert mask_secrets(text) == text
+
+
 _WHOLE_KEYS = {
     "whole": _KEY,
     "cut off": _KEY.rpartition("\n")[0],
