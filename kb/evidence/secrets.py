@@ -106,9 +106,19 @@ def _named(name: Any, value: Any) -> Any:
     """The value of a name, masked as a whole where the name says that it is a secret."""
     if type(value) is not str:
         return _without(value)
-    quoted = mask_secrets(f"{name}='{value.replace(chr(39), '_')}'")
-    label = quoted[len(f"{name}='") : -1]
-    return label if _marks().fullmatch(label) else mask_secrets(value)
+    for said in _said_by(name):
+        quoted = mask_secrets(f"{said}='{value.replace(chr(39), '_')}'")
+        label = quoted[len(f"{said}='") : -1]
+        if _marks().fullmatch(label):
+            return label
+    return mask_secrets(value)
+
+
+def _said_by(name: Any) -> Iterator[Any]:
+    """A name, and for one of a variable also what it begins with: `HF_TOKEN_OLD` is a token."""
+    yield name
+    if isinstance(name, str) and name.isupper():
+        yield from accumulate(name.split("_")[:-1], "{}_{}".format)
 
 
 def _find_over_lines(text: str) -> Iterator[Found]:

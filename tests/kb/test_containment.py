@@ -348,7 +348,7 @@ def test_a_part_of_the_page_that_cannot_be_shown(
 
 
 def shipped_record() -> dict[str, Incident]:
-    file = IncidentDirectories().find(SHIPPED)
+    file, _problems = IncidentDirectories().find(SHIPPED)
     assert file
     return {SHIPPED: file.read()}
 

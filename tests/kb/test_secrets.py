@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.evidence.facts import Facts
 from kb.evidence.secrets import mask_secrets, without_secrets
 
 _RANDOM = random.Random(7)
@@ -89,6 +90,17 @@ def test_the_name_of_a_value_tells_and_all_of_it_is_masked() -> None:
     kept = {"user": "me", "password": None, "notes": "the run failed", "token_count": "12"}
     masked = without_secrets(kept | {"db_password": "two words, 'one' secret"})
     assert masked == kept | {"db_password": "<secret: password>"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["NCCL_SECRET_COOKIE", "HF_TOKEN", "HF_TOKEN_V2", "RAY_API_KEY_PROD", "VLLM_PASSWORD_OLD"],
+)
+def test_a_part_of_the_name_of_a_variable_tells(name: str) -> None:
+    plain = {"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0", "TORCH_NCCL_TRACE_KEYS": "all"}
+    shown = without_secrets(Facts(environment=plain | {name: _WORD})).environment
+    assert shown.pop(name).startswith("<secret: ")
+    assert shown == plain
 
 
 def test_a_token_within_a_password_does_not_save_the_rest() -> None:
