@@ -20,7 +20,7 @@ from kb.guides import Guide, Record, is_guide
 from kb.incident import Incident
 from kb.paths import expand_user, packaged_incidents
 from kb.problem import Problem
-from kb.walk import OnClosed, files_below, ignore_closed
+from kb.walk import OnClosed, files_below, ignore_closed, is_regular
 
 
 class RecordFile(msgspec.Struct, frozen=True):
@@ -262,6 +262,8 @@ def markdown_files(directory: Path, on_closed: OnClosed = ignore_closed) -> Iter
     that is not a regular file (pipes, devices, broken links)."""
     named = (entry for entry in files_below(directory, on_closed) if entry.name.endswith(".md"))
     shown = (
-        entry for entry in named if not entry.name.startswith(".") and entry.name != "README.md"
+        entry
+        for entry in named
+        if not entry.name.startswith(".") and entry.name != "README.md" and is_regular(entry)
     )
     yield from sorted(Path(entry.path) for entry in shown)
