@@ -114,7 +114,11 @@ class Source:
         try:
             yield
         except Exception as error:
-            failure = LogError(self.name or "standard input", reason(error))
+            failure = (
+                error
+                if isinstance(error, LogError)
+                else LogError(self.name or "standard input", reason(error))
+            )
             if not self._one_of_many:
                 raise failure from error
             self.notice = str(failure)
