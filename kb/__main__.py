@@ -48,6 +48,7 @@ def _run() -> int:
     from kb.cli import cli
     from kb.cli.exit_codes import ExitCode
     from kb.cli.process import prepare
+    from kb.errors import KbError
 
     prepare()
     _on_signals(signal.default_int_handler, _unwind)
@@ -57,6 +58,8 @@ def _run() -> int:
         return stop.exit_code
     except click.ClickException as error:
         return _tell(error)
+    except KbError as error:
+        return _tell(click.ClickException(str(error)))
     except click.Abort:
         return ExitCode.INTERRUPTED
     except SystemExit as stop:

@@ -125,7 +125,9 @@ class Source:
         try:
             yield
         except Exception as error:
-            failure = LogError(self._title, _reason(error))
+            failure = (
+                error if isinstance(error, LogError) else LogError(self._title, _reason(error))
+            )
             if not self._one_of_many:
                 raise failure from error
             self.loss = str(failure)
