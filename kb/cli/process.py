@@ -56,6 +56,8 @@ def prepare() -> None:
     _wait_for_slow_ends()
     _lose_what_stderr_cannot_take()
     _forget_odd_sizes()
+    # OpenBLAS ends the process where it gets no threads. No matrix of kb is large enough for them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def writable(text: str, lacking: str = PLAIN) -> str:
@@ -96,7 +98,7 @@ class _Refused(io.RawIOBase):
 class _Lossy(io.FileIO):
     """A file that takes what it can: a message that cannot be written is no failure."""
 
-    def write(self, data: Buffer) -> int:  # type: ignore[override]
+    def write(self, data: Buffer) -> int:
         """Write what can be written."""
         try:
             return super().write(data)
