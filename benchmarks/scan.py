@@ -105,7 +105,7 @@ def _recognition(path: Path) -> None:
             seconds: dict[bool, list[float]] = {True: [], False: []}
             for turn in range(2 * max(RECOGNITION_RUNS, RECOGNITION_BYTES[-1] // len(text) // 20)):
                 looks = turn % 2 == 0
-                outputs = knowledge.guide_patterns if looks else None
+                outputs = knowledge.guides.patterns if looks else None
                 started = time.process_time()
                 scan_log(log, knowledge.signatures, knowledge.markers, outputs)
                 seconds[looks].append(time.process_time() - started)

@@ -47,6 +47,20 @@ class Risk(StrEnum):
     RESTARTS = "restarts"
     """It needs a new run of the job or of a service."""
 
+    @property
+    def in_words(self) -> str:
+        """As people read it."""
+        return _RISKS[self]
+
+
+_RISKS = {
+    Risk.READ_ONLY: "read-only",
+    Risk.PAUSES_PROCESS: "pauses the process",
+    Risk.LOADS_GPU: "loads the GPU",
+    Risk.LOADS_FABRIC: "loads the network or the storage",
+    Risk.RESTARTS: "needs a restart",
+}
+
 
 class JobState(StrEnum):
     """Whether the job must be alive for a check to tell something."""
@@ -142,6 +156,8 @@ class CheckHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     in_log: bool = False
     """Whether its output is lines of the job's own log: then a log that the user gives is its
     output, and a healthy log is recognised too."""
+    alike: bool = False
+    """Whether healthy hosts of one job print the same lines: then a line that differs is told."""
     recognise: Annotated[tuple[Expression, ...], msgspec.Meta(min_length=1)]
     """Any of them says: this is the output of this check."""
     references: Annotated[tuple[Url, ...], msgspec.Meta(min_length=1)]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from kb.log import Collected
+
 
 class Output(msgspec.Struct, frozen=True):
     """Some lines of the input that are the output of a check."""
@@ -17,6 +19,13 @@ class Output(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
     is_cut: bool = False
     """The source goes on behind the part that is looked at: what is missing may stand there."""
+
+
+class CollectedOutput(msgspec.Struct, frozen=True):
+    """The output of a check that is known, and the host on which it was taken."""
+
+    origin: Collected
+    output: Output
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -47,7 +56,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
     check: str
     finding: str | None
-    """None: something in the output could not be read."""
+    """None: something in the output could not be read, or lines differ between hosts."""
     text: str
     """What it means, with the values read."""
     file: str | None
@@ -62,3 +71,5 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """What to do next, in words."""
     next: str | None = None
     """The check to run next."""
+    differs: bool = False
+    """Several hosts or processes were looked at, and only some of them show it."""

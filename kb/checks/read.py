@@ -7,7 +7,6 @@ the check; where there is no reader, nothing is said of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from index.documents import Pattern
 from index.signatures import Scanner
@@ -20,13 +19,19 @@ _MAX_QUOTE_CHARACTERS = 160
 """Of the line that shows a finding."""
 
 
-def observe(output: Output, check: Check) -> list[Observation]:
+def finding_patterns(check: Check) -> list[Pattern]:
+    """The patterns of the findings that need no reader, in their order."""
+    return [Pattern(finding.pattern or "", regex=True) for finding in _plain_findings(check)]
+
+
+def observe(output: Output, check: Check, scanner: Scanner) -> list[Observation]:
     """What the output of a check shows: abnormal values first, then what could not be read.
+    `scanner` is that of its `finding_patterns`.
 
     A value that the reader cannot read is an observation without a finding.
     """
     findings = {finding.id: finding for finding in check.body.findings}
-    results: list[Found | Unread] = [*_matched(output, check), *_read(output, check)]
+    results: list[Found | Unread] = [*_matched(output, check, scanner), *_read(output, check)]
     seen = [
         _unread(check, output, result)
         if isinstance(result, Unread)
@@ -53,18 +58,16 @@ def in_order(observations: Iterable[Observation]) -> list[Observation]:
     return sorted(observations, key=lambda seen: (True, None, False).index(seen.abnormal))
 
 
-def _matched(output: Output, check: Check) -> Iterator[Found]:
-    plain = [finding for finding in check.body.findings if finding.pattern and not finding.rule]
+def _plain_findings(check: Check) -> list[Finding]:
+    return [finding for finding in check.body.findings if finding.pattern and not finding.rule]
+
+
+def _matched(output: Output, check: Check, scanner: Scanner) -> Iterator[Found]:
+    plain = _plain_findings(check)
     data = "\n".join(output.lines).encode()
-    scanner = _scanner(tuple(finding.pattern or "" for finding in plain))
     for number, end in scanner.scan(data):
         row = data.count(b"\n", 0, max(end - 1, 0))
         yield Found(plain[number].id, _with_quote(plain[number].means, output.lines[row]), row)
-
-
-@lru_cache(256)
-def _scanner(patterns: tuple[str, ...]) -> Scanner:
-    return Scanner([Pattern(pattern, regex=True) for pattern in patterns])
 
 
 def _with_quote(means: str, line: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 
 import msgspec
@@ -85,6 +85,15 @@ def _whole_lines(data: bytes) -> bytes:
     if len(data) <= WINDOW_BYTES:
         return data
     return data[: data.rfind(b"\n", 0, WINDOW_BYTES) + 1 or WINDOW_BYTES]
+
+
+def whole_output(source: str | None, blocks: Iterable[Block]) -> Output:
+    """The beginning of a text that is one output."""
+    whole = b"".join(block.data for block in blocks)
+    data = _whole_lines(whole)
+    lines = BlockLines(Block(source, 1, data.count(b"\n") + 1, data))
+    texts = tuple(lines.text(start) for start in lines.starts())
+    return Output(source, 1, texts, is_cut=len(data) < len(whole))
 
 
 class WindowLines:

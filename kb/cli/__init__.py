@@ -23,6 +23,7 @@ COMMANDS = {
     "ask": "diagnose an error, a log or a directory of logs",
     "chat": "discuss an error in a plain terminal",
     "classify": "diagnose many logs and count the incidents in them",
+    "collect": "write a script that gathers evidence on the nodes",
     "show": "print one incident",
     "list": "list all incidents",
     "new": "draft a new incident, from a log or from scratch",
@@ -70,12 +71,6 @@ class _LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KbError as error:
-            raise click.ClickException(str(error)) from error
 
 
 def _import_command(name: str) -> click.Command:

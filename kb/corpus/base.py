@@ -8,16 +8,13 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Self
 
-from index.documents import Candidate, Pattern, Query
+from index.documents import Candidate, Query
 from index.encoder import Encoder
 from index.errors import StoreMissing
 from index.progress import Notify, Report, silent_notify, silent_report
 from index.signatures import Scanner
-from index.snapshot import Snapshot
-from kb.check import Check
 from kb.corpus.document import from_payload
-from kb.corpus.guide_document import GuideEntry, declared_by, from_guide_payload
-from kb.corpus.symptom_names import SymptomNames
+from kb.corpus.guide_shelf import GuideShelf
 from kb.corpus.sync import (
     IndexSync,
     curated_sync,
@@ -27,9 +24,7 @@ from kb.corpus.sync import (
 )
 from kb.corpus.tier import Tier, TierName
 from kb.evidence.markers import MARKER_PATTERNS
-from kb.guides import Guide
 from kb.incident import Incident
-from kb.playbook import Playbook
 from kb.settings import Settings
 
 NO_TIERS: Mapping[TierName, Tier] = MappingProxyType({})
@@ -82,49 +77,9 @@ class KnowledgeBase:
         return list(self._curated.snapshot.digests())
 
     @cached_property
-    def _guide_entries(self) -> Mapping[str, GuideEntry]:
-        tier = self._others.get(TierName.GUIDES)
-        payloads = tier.payloads() if tier else {}
-        return {name: from_guide_payload(payload) for name, payload in payloads.items()}
-
-    @cached_property
-    def guides(self) -> Mapping[str, Guide]:
-        """The checks and playbooks by their ids, in order of ids; read when first asked for.
-
-        Raises:
-            KbError: with one sentence for the user.
-        """
-        return {name: entry.guide for name, entry in self._guide_entries.items()}
-
-    @cached_property
-    def guide_patterns(self) -> Scanner:
-        """Recognises outputs of checks, and the lines that state the symptom of a playbook;
-        `guide_owners` tells whose a pattern is."""
-        tier = self._others.get(TierName.GUIDES)
-        return tier.read(Snapshot.scanner) if tier else Scanner(())
-
-    @cached_property
-    def guide_owners(self) -> Mapping[Pattern, tuple[str, ...]]:
-        """The ids of the guides that declare each pattern of `guide_patterns`."""
-        owners: dict[Pattern, tuple[str, ...]] = {}
-        for guide in self.guides.values():
-            for pattern in dict.fromkeys(declared_by(guide)):
-                owners[pattern] = (*owners.get(pattern, ()), guide.id)
-        return owners
-
-    @cached_property
-    def symptom_names(self) -> SymptomNames:
-        """How people name the symptoms of the playbooks."""
-        entries = self._guide_entries.items()
-        return SymptomNames({name: entry.names for name, entry in entries if entry.names})
-
-    def checks(self) -> list[Check]:
-        """All checks, in order of their ids."""
-        return [guide for guide in self.guides.values() if isinstance(guide, Check)]
-
-    def playbooks(self) -> list[Playbook]:
-        """All playbooks, in order of their ids."""
-        return [guide for guide in self.guides.values() if isinstance(guide, Playbook)]
+    def guides(self) -> GuideShelf:
+        """The checks and playbooks."""
+        return GuideShelf(self._others.get(TierName.GUIDES))
 
     def __len__(self) -> int:
         return len(self._curated.snapshot)
@@ -148,14 +103,7 @@ class KnowledgeBase:
         tier = self._others[TierName.GUIDES]
         if tier.is_open:
             tier.replace(sync.open())
-            for name in (
-                "_guide_entries",
-                "guides",
-                "guide_patterns",
-                "guide_owners",
-                "symptom_names",
-            ):
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("guides", None)
 
     def close(self) -> None:
         """Release the indexes."""

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
+import zstandard
 
 from index.documents import Document, Pattern
+from index.signatures import Scanner
 from kb.check import Check
+from kb.checks.read import finding_patterns
 from kb.corpus.document import digest
 from kb.corpus.symptom_names import name_words
 from kb.evidence.glossary import has_chinese, translate
@@ -23,6 +26,8 @@ class GuideEntry(msgspec.Struct, frozen=True):
     guide: Check | Playbook
     names: tuple[frozenset[str], ...]
     """Empty for a check."""
+    findings: bytes
+    """What `finding_scanner` is loaded from: compiling it takes up to half a second."""
 
 
 def to_guide_document(guide: Guide, source: bytes) -> Document:
@@ -36,7 +41,7 @@ def to_guide_document(guide: Guide, source: bytes) -> Document:
         patterns=declared_by(guide),
         example="\n".join(_examples(guide)),
         tags=frozenset(systems_in(" ".join(passages))),
-        payload=msgspec.msgpack.encode(GuideEntry(guide, tuple(_names(guide)))),
+        payload=msgspec.msgpack.encode(GuideEntry(guide, tuple(_names(guide)), _compiled(guide))),
     )
 
 
@@ -51,6 +56,18 @@ def declared_by(guide: Guide) -> tuple[Pattern, ...]:
 def from_guide_payload(payload: bytes) -> GuideEntry:
     """Read what `to_guide_document` stored."""
     return msgspec.msgpack.decode(payload, type=GuideEntry)
+
+
+def finding_scanner(check: Check, compiled: bytes) -> Scanner:
+    """Finds what the output of a check shows, as far as it needs no reader; `compiled` is that of
+    its entry."""
+    return Scanner.cached(finding_patterns(check), zstandard.decompress(compiled))
+
+
+def _compiled(guide: Guide) -> bytes:
+    if isinstance(guide, Playbook):
+        return b""
+    return zstandard.compress(Scanner(finding_patterns(guide)).dump())
 
 
 def _names(guide: Guide) -> Iterator[frozenset[str]]:

@@ -23,7 +23,7 @@ from kb.corpus.tier import TierName
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.files import write_whole
 from kb.paths import index_directory, packed_guides, packed_index, tier_directory
-from kb.problem import Problem
+from kb.problem import Problem, skipped
 from kb.settings import Settings
 
 
@@ -111,8 +111,7 @@ class IndexSync:
             store = Store(None)
             _changes, problems = self._fill(store)
         if problems:
-            wrong = sorted({problem.path for problem in problems})
-            self._notify(f"skipped because of lint errors (run: kb lint): {', '.join(wrong)}")
+            self._notify(skipped(problem.path for problem in problems))
         return store.open()
 
     def _fill(self, store: Store, rebuild: bool = False) -> tuple[Changes, list[Problem]]:
@@ -227,7 +226,7 @@ def load_in_background(model: str | None) -> Callable[[], Encoder]:
     def run() -> None:
         try:
             future.set_result(RepeatingEncoder(load_encoder(model)))
-        except Exception as error:  # noqa: BLE001  handed to whoever waits
+        except BaseException as error:  # noqa: BLE001  handed to whoever waits, a panic too
             future.set_exception(error)
 
     # Not a daemon: Python must not end while native code is still loading.

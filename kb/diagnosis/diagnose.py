@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import msgspec
 
@@ -57,18 +57,21 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
         LogError: the log cannot be read.
     """
     started = time.perf_counter()
-    scanned = scan_log(log, knowledge.signatures, knowledge.markers, knowledge.guide_patterns)
+    scanned = scan_log(log, knowledge.signatures, knowledge.markers, knowledge.guides.patterns)
     losses = scanned.losses
     analysis = None
     with contained("nothing is said of who failed first", losses.append):
         analysis = analyse(scanned.files, scanned.dumps, scanned.damaged_dumps, losses.append)
     observations: tuple[Observation, ...] = ()
     with contained("the outputs of checks are not read", losses.append):
-        observations = read_outputs(scanned.windows, knowledge)
+        observations = read_outputs(scanned.windows, knowledge, scanned.collected)
     opinion = _opinion(scanned, knowledge, analysis)
+    if scanned.collected:
+        opinion = _without_log(opinion, {one.output.source for one in scanned.collected})
     verdict = opinion.verdict
-    if verdict is Verdict.HEALTHY and (log.losses or losses):
-        verdict = Verdict.UNKNOWN  # what could not be read, or is left out, may tell of a failure
+    if verdict is Verdict.HEALTHY and (log.losses or losses or scanned.collected):
+        # What could not be read, or is left out, or the log of the job, may tell of a failure.
+        verdict = Verdict.UNKNOWN
     playbooks: tuple[PlaybookMatch, ...] = ()
     if _has_symptom(opinion.evidence, analysis):
         with contained("no playbook is named", losses.append):
@@ -98,7 +101,13 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
         next=(
             None
             if verdict is Verdict.MATCH  # its fix comes next
-            else next_check(playbooks, opinion.evidence, knowledge, job_ended=_failed(analysis))
+            else next_check(
+                playbooks,
+                opinion.evidence,
+                knowledge,
+                job_ended=_failed(analysis),
+                taken={one.origin.check for one in scanned.collected},
+            )
         ),
     )
 
@@ -162,6 +171,19 @@ def _opinion(scanned: ScannedLog, knowledge: KnowledgeBase, analysis: Analysis |
             return whole
     merged = _merged(opinion.matches, analysis, knowledge, notify)
     return msgspec.structs.replace(opinion, matches=merged)
+
+
+def _without_log(opinion: _Opinion, outputs: Set[str | None]) -> _Opinion:
+    """What outputs of checks alone suggest is below the threshold: a kernel log tells of weeks, and
+    nothing says that the job failed of that."""
+    matches = [
+        msgspec.structs.replace(match, confidence=min(match.confidence, MAX_GENERAL_CONFIDENCE))
+        if all(why.line.file in outputs for why in match.why)
+        else match
+        for match in opinion.matches
+    ]
+    matches.sort(key=lambda match: -match.confidence)
+    return msgspec.structs.replace(opinion, matches=matches)
 
 
 def _merged(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import msgspec
 
@@ -45,7 +45,9 @@ def playbooks_for(
     """The playbooks of the symptom, best first. They share what the incidents leave; none is named
     where the first one has hardly any of it."""
     left = 1.0 - sum(match.confidence for match in incidents)
-    playbooks = knowledge.playbooks() if evidence.lines and left > MIN_PLAYBOOK_CONFIDENCE else []
+    playbooks = (
+        knowledge.guides.playbooks if evidence.lines and left > MIN_PLAYBOOK_CONFIDENCE else []
+    )
     if not playbooks:
         return ()
     shares = share_among_playbooks(_features(playbooks, evidence, incidents, knowledge), left)
@@ -69,15 +71,17 @@ def next_check(
     knowledge: KnowledgeBase,
     *,
     job_ended: bool,
+    taken: Set[str] = frozenset(),
 ) -> NextCheck | None:
     """The first check of the leading playbook that can be run and whose output is not there yet:
-    harmless ones first, then quick ones, else in the order of the playbook."""
+    harmless ones first, then quick ones, else in the order of the playbook. `taken` are the checks
+    whose output is there for certain."""
     if not playbooks:
         return None
-    read = {name for owners in _seen(evidence, knowledge).values() for name in owners}
+    read = {name for owners in _seen(evidence, knowledge).values() for name in owners} | taken
     known: list[tuple[CheckStep, Check]] = []
     for step in playbooks[0].playbook.body.checks:
-        check = knowledge.guides.get(step.check)
+        check = knowledge.guides.by_id.get(step.check)
         if isinstance(check, Check) and check.id not in read:
             known.append((step, check))
 
@@ -103,9 +107,9 @@ def _command(check: Check, evidence: Evidence) -> Command:
 def _seen(evidence: Evidence, knowledge: KnowledgeBase) -> Mapping[Pattern, tuple[str, ...]]:
     """The patterns of guides that a line of the evidence has, and whose they are."""
     text = "\n".join(line.text for line in evidence.lines).encode()
-    scanner = knowledge.guide_patterns
+    scanner = knowledge.guides.patterns
     found = {scanner.patterns[number] for number, _end in scanner.scan(text)}
-    return {pattern: knowledge.guide_owners[pattern] for pattern in found}
+    return {pattern: knowledge.guides.owners[pattern] for pattern in found}
 
 
 def _features(
@@ -119,7 +123,7 @@ def _features(
     )
     found = {one.id: one for one in knowledge.search(query, TierName.GUIDES)}
     lines = [line.text for line in evidence.lines[:MAX_NAMED_LINES]]
-    likeness = knowledge.symptom_names.likeness(lines)
+    likeness = knowledge.guides.symptom_names.likeness(lines)
     features = []
     for playbook in playbooks:
         candidate = found.get(playbook.id)

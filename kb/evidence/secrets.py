@@ -17,6 +17,7 @@ import msgspec
 
 from kb.evidence import EvidenceLine
 from kb.evidence.tables import Cell, cells_below
+from kb.log.clean import without_escapes
 from kb.rules import read_rows
 from kb.rules.rows import Column, Secret, Token
 
@@ -52,7 +53,14 @@ class Found(NamedTuple):
 
 def mask_secrets(text: str) -> str:
     """Put `<secret: its kind>` in the place of every secret; the rest, and the number of lines,
-    stay. Takes linear time. Its own output it returns unchanged."""
+    stay. Colours of a terminal may stand within a secret or beside it: where one is masked, they
+    go. Takes linear time. Its own output it returns unchanged."""
+    plain = without_escapes(text)
+    masked = _masked(plain)
+    return text if masked == plain else masked
+
+
+def _masked(text: str) -> str:
     lines = _Lines(_marks().sub(lambda mask: _mark(mask[1]), text))
     for _ in range(_MAX_PASSES):
         masked = lines
@@ -99,9 +107,19 @@ def _named(name: Any, value: Any, mask: Callable[[str], str]) -> Any:
     """The value of a name, masked as a whole where the name says that it is a secret."""
     if type(value) is not str:
         return _without(value, mask)
-    quoted = mask(f"{name}='{value.replace(chr(39), '_')}'")
-    label = quoted[len(f"{name}='") : -1]
-    return label if _marks().fullmatch(label) else mask(value)
+    for said in _said_by(name):
+        quoted = mask(f"{said}='{value.replace(chr(39), '_')}'")
+        label = quoted[len(f"{said}='") : -1]
+        if _marks().fullmatch(label):
+            return label
+    return mask(value)
+
+
+def _said_by(name: Any) -> Iterator[Any]:
+    """A name, and for one of a variable also what it begins with: `HF_TOKEN_OLD` is a token."""
+    yield name
+    if isinstance(name, str) and name.isupper():
+        yield from accumulate(name.split("_")[:-1], "{}_{}".format)
 
 
 def _find_over_lines(lines: _Lines) -> Iterator[Found]:

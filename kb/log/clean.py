@@ -37,6 +37,14 @@ def clean_block(block: bytes) -> bytes:
     return block
 
 
+def without_escapes(text: str) -> str:
+    """A text that was not read from a log, without its escape sequences."""
+    if "\x1b" not in text:
+        return text
+    encoded = text.encode("utf-8", "surrogatepass")
+    return _ESCAPE.sub(b"", encoded).decode("utf-8", "surrogatepass")
+
+
 def collapse_progress(line: bytes) -> bytes:
     """A line as it is left: what a carriage return overwrites goes only if it is a progress bar."""
     if b"\r" not in line:

@@ -10,7 +10,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Protocol, cast
 
@@ -20,6 +20,7 @@ import zstandard
 
 from kb.containment import reason
 from kb.errors import LogError
+from kb.log.archive import Collected, is_collected, read_archive
 from kb.log.clean import clean_block, decode_path, strip_controls
 from kb.walk import OnClosed, files_below
 
@@ -84,7 +85,8 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Source:
-    """One stream of bytes, of the file `path` if it is one.
+    """One stream of bytes, of the file `path` if it is one; the output of a check where it is
+    `collected`.
 
     Once it is read, `binary` tells that it hardly was text, `loss` what of it could not be read,
     and `notice` what else the user should know about it.
@@ -97,9 +99,11 @@ class Source:
         *,
         one_of_many: bool = False,
         path: Path | None = None,
+        collected: Collected | None = None,
     ) -> None:
         self.name = name if name is None else strip_controls(decode_path(name))
         self.path = path
+        self.collected = collected
         self.binary = False
         self.loss: str | None = None
         self.notice: str | None = None
@@ -121,7 +125,9 @@ class Source:
         try:
             yield
         except Exception as error:
-            failure = LogError(self._title, _reason(error))
+            failure = (
+                error if isinstance(error, LogError) else LogError(self._title, _reason(error))
+            )
             if not self._one_of_many:
                 raise failure from error
             self.loss = str(failure)
@@ -134,7 +140,15 @@ class Source:
             with self._opener() as raw:
                 yield _Watched(raw, check)
 
-        return Source(self.name, opener, one_of_many=self._one_of_many, path=self.path)
+        source = Source(
+            self.name,
+            opener,
+            one_of_many=self._one_of_many,
+            path=self.path,
+            collected=self.collected,
+        )
+        source.notice = self.notice
+        return source
 
     def read_bytes(self, most: int) -> bytes:
         """The first `most` bytes as they are; none where one of many files cannot be read.
@@ -261,10 +275,13 @@ def _sources(path: Path) -> Iterator[Source]:
             raise LogError(path, "the directory contains no files")
         # To open a closed folder fails with the reason, as with a closed file.
         all_paths = (*files, *closed)
-        yield from (_file(one, str(one.relative_to(path)), one_of_many=True) for one in all_paths)
+        for one in all_paths:
+            yield from _regular(one, str(one.relative_to(path)), one_of_many=True)
     elif device in _kernel_devices():
         raise LogError(path, "a kernel file may never end; copy its text to a regular file")
-    elif stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+    elif stat.S_ISREG(mode):
+        yield from _regular(path, path.name)
+    elif stat.S_ISFIFO(mode):
         yield _file(path, path.name)
     else:
         raise LogError(path, "it is neither a file nor a directory")
@@ -297,6 +314,31 @@ def _reason(error: Exception) -> str:
 
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
     return Source(name, lambda: path.open("rb"), one_of_many=one_of_many, path=path)
+
+
+def _regular(path: Path, name: str, *, one_of_many: bool = False) -> Iterator[Source]:
+    if is_collected(path):
+        yield from _outputs(path)
+    else:
+        yield _file(path, name, one_of_many=one_of_many)
+
+
+def _outputs(path: Path) -> Iterator[Source]:
+    """The outputs in an archive of `kb collect`; one that cannot be read is a notice."""
+    try:
+        archive = read_archive(path)
+    except OSError:
+        yield Source(path.name, partial(_output, path, ""), one_of_many=True)
+        return
+    notice = "; ".join(archive.notices) or None
+    for name, collected in archive.origins.items():
+        source = Source(name, partial(_output, path, name), one_of_many=True, collected=collected)
+        source.notice, notice = notice, None
+        yield source
+
+
+def _output(path: Path, name: str) -> AbstractContextManager[Readable]:
+    return io.BytesIO(read_archive(path).outputs[name])
 
 
 def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:

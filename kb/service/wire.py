@@ -201,7 +201,10 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     elapsed_ms: Annotated[float, Meta(ge=0)]
     observations: Annotated[
         list[WireObservation],
-        Meta(description="What the outputs of checks in the input show, abnormal ones first."),
+        Meta(
+            description="What the outputs of checks in the input show: what differs between hosts"
+            " first, then what is abnormal."
+        ),
     ] = []
     playbooks: Annotated[list[WirePlaybook], Meta(description="Symptoms, best first.")] = []
     next: Annotated[

@@ -22,6 +22,7 @@ COMMANDS = (
     ["classify", "xid.log", "incidents", "--jobs", "2", "--format", "html"],
     ["show", "xid79-gpu-fallen-off-bus"],
     ["list"],
+    ["collect"],
     ["new", "--from-log", "xid.log", "-o", "draft.md"],
     ["lint"],
     ["lint", "--fix", "draft.md"],

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from index.signatures import Scanner
 from kb.check import Check, Finding
 from kb.checks import Observation, OutputKeeper, observe
 from kb.checks.model import Output
+from kb.checks.read import finding_patterns
 from kb.checks.readers.values import COMPARISONS, Comparison
 from kb.checks.recognise import WINDOW_BYTES
 from kb.corpus.base import KnowledgeBase
@@ -144,7 +146,7 @@ LOG_CHECKS = ("nccl-", "vllm-", "sglang-", "torchrun-", "nccl-tests", "flight-re
 
 def outputs_of(text: str, knowledge: KnowledgeBase) -> tuple[set[str], list[Observation]]:
     """The checks that are recognised in a text, and what is read."""
-    keeper = OutputKeeper(knowledge.guide_patterns)
+    keeper = OutputKeeper(knowledge.guides.patterns)
     for block in Log.from_text(text).blocks():
         keeper.add(block)
     windows = keeper.windows()
@@ -570,8 +572,9 @@ def test_no_reader_fails_on_an_output_that_is_damaged(check: Check) -> None:
         [line.replace("0", "9" * 30) for line in lines],
         lines[::-1],
     ]
+    scanner = Scanner(finding_patterns(check))
     for some in damaged:
-        said = {one.text for one in observe(Output(None, 1, tuple(some)), check)}
+        said = {one.text for one in observe(Output(None, 1, tuple(some)), check, scanner)}
         assert "Could not read the rest of this output." not in said
 
 

@@ -38,7 +38,7 @@ def jams(count: int) -> list[Result]:
 
 
 def page_of(summary: Summary) -> str:
-    file = IncidentDirectories().find(XID)
+    file, _problems = IncidentDirectories().find(XID)
     assert file is not None
     return to_html(summary, {XID: file.read()}).decode()
 
@@ -140,7 +140,7 @@ def test_page_of_nothing_but_healthy_units() -> None:
     "link", ["[d](//evil)", "[d](/\\\\evil)", "[d]\n\n[d]: //evil", "[d](vscode://x)", "[d](x.md)"]
 )
 def test_links_of_a_record_that_lead_off_the_web_are_text(link: str) -> None:
-    file = IncidentDirectories().find(XID)
+    file, _problems = IncidentDirectories().find(XID)
     assert file is not None
     source = file.source().replace(
         b"## Cause\n", f"## Cause\n\n{link} <https://ok.example>\n".encode()

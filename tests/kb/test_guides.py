@@ -270,7 +270,7 @@ def test_a_team_puts_guides_where_it_likes(tmp_path: Path) -> None:
 
 def test_guides_are_found_and_never_among_the_incidents(knowledge: KnowledgeBase) -> None:
     ids = {guide.id for guide in load_shipped()[0]}
-    assert set(knowledge.guides) == ids
+    assert set(knowledge.guides.by_id) == ids
     assert ids.isdisjoint(knowledge.ids())
     query = Query(("training hangs",), ("training hangs",))
     found = knowledge.search(query, TierName.GUIDES)
@@ -279,12 +279,12 @@ def test_guides_are_found_and_never_among_the_incidents(knowledge: KnowledgeBase
 
 
 def test_a_pasted_output_leads_to_its_check(knowledge: KnowledgeBase) -> None:
-    scanner = knowledge.guide_patterns
+    scanner = knowledge.guides.patterns
     paste = b"shm              64M     0   64M   0% /dev/shm\n"
     owners = {
         owner
         for number, _end in scanner.scan(paste)
-        for owner in knowledge.guide_owners[scanner.patterns[number]]
+        for owner in knowledge.guides.owners[scanner.patterns[number]]
     }
     assert owners == {"df-shm"}
 
@@ -294,9 +294,9 @@ def test_a_changed_guide_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
     team.mkdir()
     monkeypatch.setenv("KB_CACHE", str(tmp_path / "cache"))
     with KnowledgeBase.open(Settings(incidents=(str(team),))) as knowledge:
-        assert "made-up-check" not in knowledge.guides
+        assert "made-up-check" not in knowledge.guides.by_id
         assert not knowledge.refresh()
         (team / "made-up-check.md").write_text(CHECK)
         assert knowledge.refresh()
-        assert knowledge.guides["made-up-check"].title == "The state of the made-up switch"
+        assert knowledge.guides.by_id["made-up-check"].title == "The state of the made-up switch"
         assert "made-up-check" not in knowledge.ids()
