@@ -81,7 +81,7 @@ HEADERS = some.builds(
     Header,
     id=NAME,
     title=LINE,
-    kind=some.sampled_from(Kind),
+    kind=some.sampled_from([Kind.INCIDENT, Kind.CASCADE, Kind.HARMLESS]),
     caution=some.none() | LINE,
     systems=some.lists(WORD, min_size=1, max_size=3).map(tuple),
     environment=some.builds(
