@@ -18,6 +18,7 @@ from kb.errors import IncidentError, LogError
 from kb.evidence import collect
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.evidence.secrets import mask_secrets
+from kb.guides import GUIDE_KINDS
 from kb.incident import (
     Body,
     Certainty,
@@ -81,7 +82,7 @@ HEADERS = some.builds(
     Header,
     id=NAME,
     title=LINE,
-    kind=some.sampled_from([Kind.INCIDENT, Kind.CASCADE, Kind.HARMLESS]),
+    kind=some.sampled_from(sorted(set(Kind) - GUIDE_KINDS)),
     caution=some.none() | LINE,
     systems=some.lists(WORD, min_size=1, max_size=3).map(tuple),
     environment=some.builds(
