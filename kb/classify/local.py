@@ -70,6 +70,7 @@ def _alone(unit: str, settings: Settings) -> Iterator[Outcome]:
 
 def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
     """Classify what is in the queue and take it out."""
+    _leave_lost_directory()
     context = multiprocessing.get_context("spawn")
     with _starting_processes():
         pool = ProcessPoolExecutor(jobs, context, _start, (settings,))
@@ -91,6 +92,14 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
         for process in multiprocessing.active_children():
             process.terminate()
         raise
+
+
+def _leave_lost_directory() -> None:
+    """No process can be started in a directory that was deleted, and no path leads from there."""
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        os.chdir("/")
 
 
 @contextmanager

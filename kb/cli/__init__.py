@@ -124,6 +124,19 @@ def cli(ctx: click.Context) -> None:
         put(ctx.get_help())
 
 
+class NewFile(click.Path):
+    """The name of a file to write."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A `Path`, which would not tell `x/` from `x`."""
+        if os.fspath(value).endswith(os.sep):
+            self.fail(f"{value} names a directory; add the name of a file", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def incidents_option(function: Function) -> Function:
     """Add `--incidents DIR` to a command."""
     return click.option(

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from kb.classify import Journal, Outcome, Run, Unit, classify_here, find_units, run, summarize
-from kb.cli import incidents_option
+from kb.cli import NewFile, incidents_option
 from kb.cli.exit_codes import ExitCode, of_check
 from kb.cli.results import Format, check_output, kept, open_journal, write
 from kb.cli.terminal import progress, say
@@ -50,7 +50,7 @@ class Engine(StrEnum):
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NewFile(),
     metavar="FILE",
     help="Write to FILE; it must not exist yet.",
 )

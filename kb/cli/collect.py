@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli import incidents_option
+from kb.cli import NewFile, incidents_option
 from kb.cli.case import open_service
 from kb.cli.terminal import put
 from kb.cli.unknown import unknown
@@ -28,7 +28,7 @@ from kb.settings import load_settings
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NewFile(),
     metavar="FILE",
     help="Write to FILE; it must not exist yet.",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli import incidents_option
+from kb.cli import NewFile, incidents_option
 from kb.cli.case import diagnosed, open_service, read_case
 from kb.cli.terminal import put, say
 from kb.cli.unknown import unknown
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NewFile(),
     metavar="FILE",
     help="Write to FILE; it must not exist yet.",
 )

@@ -116,7 +116,7 @@ class IndexSync:
 
     def _fill(self, store: Store, rebuild: bool = False) -> tuple[Changes, list[Problem]]:
         """Read only what the store does not know yet, and hand it over."""
-        with store.locked():
+        with store.locked(self._notify):
             if self._seed and not rebuild:
                 store.seed(self._seed, self._extra_patterns)
             fingerprint = self._source.fingerprint()

@@ -456,6 +456,16 @@ def test_a_directory_that_was_deleted_is_no_traceback(small: Small) -> None:
     assert right(small.kb(program=("bash", "-c", line)))
 
 
+def test_workers_start_in_a_directory_that_was_deleted(small: Small, tmp_path: Path) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_bytes(QUESTION)
+    program = f"exec {sys.executable} -m kb classify --jobs 2 --format jsonl {tmp_path}/*.log"
+    line = f"mkdir lost; cd lost; rmdir ../lost; {program}"
+    run = small.kb(program=("bash", "-c", line))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count(ANSWER.encode()) == 2
+
+
 def test_few_files_may_be_open(small: Small) -> None:
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))

@@ -12,9 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.conftest import Run
-from tests.e2e.conftest import ANSWER, QUESTION, RECORDS, Small
+from tests.e2e.conftest import ANSWER, PATIENCE_S, QUESTION, RECORDS, Small
 
 
 def first(run: subprocess.CompletedProcess[bytes]) -> str:
@@ -193,3 +194,20 @@ def test_read_only_cache_still_answers(kb: Run, cache: Path) -> None:
     finally:
         for directory in [cache, *cache.iterdir()]:
             directory.chmod(0o755)
+
+
+def test_a_wait_for_another_process_is_told(small: Small) -> None:
+    with FileLock(small.index / "lock"):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kb", "index"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=small.home,
+            env=small.environment(),
+        )
+        assert process.stderr is not None
+        said = process.stderr.readline().decode()
+        assert said == f"waiting for another process that builds the index in {small.index}\n"
+        assert process.poll() is None
+    assert process.communicate(timeout=PATIENCE_S)[1] == b""
+    assert process.returncode == 0
