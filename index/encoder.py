@@ -72,6 +72,8 @@ class OnnxEncoder:
     def __init__(self, directory: Path = MODEL_DIR) -> None:
         # ONNX Runtime sends telemetry unless it is disabled before the import.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+        # The model takes the time: threads for the tokens are only some more that can fail.
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
         import onnxruntime
         from tokenizers import Tokenizer
 

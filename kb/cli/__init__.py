@@ -72,12 +72,6 @@ class _LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KbError as error:
-            raise click.ClickException(str(error)) from error
-
 
 def _import_command(name: str) -> click.Command:
     command: click.Command = importlib.import_module(f"kb.cli.{name}").command

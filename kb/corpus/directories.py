@@ -15,12 +15,12 @@ import msgspec
 
 from index.documents import Document
 from kb.corpus.sources import SourceContent
-from kb.errors import CorpusError, IncidentError
+from kb.errors import CorpusError, IncidentError, short_name
 from kb.guides import Guide, Record, is_guide
 from kb.incident import Incident
-from kb.paths import expand_user, packaged_incidents
+from kb.paths import config_file, expand_user, packaged_incidents
 from kb.problem import Problem
-from kb.walk import OnClosed, files_below, ignore_closed
+from kb.walk import OnClosed, files_below, ignore_closed, is_regular
 
 
 class RecordFile(msgspec.Struct, frozen=True):
@@ -104,10 +104,10 @@ class RecordDirectories(Generic[Kept]):
             *(expand_user(path) for path in extra),
         ]
         for directory in self.directories:
-            if not directory.is_dir():
+            if not os.path.isdir(directory):  # noqa: PTH112  Path raises on a name that is too long
                 raise CorpusError(
-                    f"{directory} is not a directory; check --incidents,"
-                    " KB_INCIDENTS and the configuration"
+                    f"{short_name(directory)} is not a directory; check --incidents,"
+                    f" KB_INCIDENTS and {config_file()}"
                 )
 
     def all_files(self) -> list[RecordFile]:
@@ -262,6 +262,8 @@ def markdown_files(directory: Path, on_closed: OnClosed = ignore_closed) -> Iter
     that is not a regular file (pipes, devices, broken links)."""
     named = (entry for entry in files_below(directory, on_closed) if entry.name.endswith(".md"))
     shown = (
-        entry for entry in named if not entry.name.startswith(".") and entry.name != "README.md"
+        entry
+        for entry in named
+        if not entry.name.startswith(".") and entry.name != "README.md" and is_regular(entry)
     )
     yield from sorted(Path(entry.path) for entry in shown)

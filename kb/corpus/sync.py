@@ -226,7 +226,7 @@ def load_in_background(model: str | None) -> Callable[[], Encoder]:
     def run() -> None:
         try:
             future.set_result(RepeatingEncoder(load_encoder(model)))
-        except Exception as error:  # noqa: BLE001  handed to whoever waits
+        except BaseException as error:  # noqa: BLE001  handed to whoever waits, a panic too
             future.set_exception(error)
 
     # Not a daemon: Python must not end while native code is still loading.

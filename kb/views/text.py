@@ -92,7 +92,8 @@ def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     )
     yield indented(Text("Secure before a restart:"))
     yield from (indented(Text(f"- {what}"), 4) for what in playbook.body.secure)
-    yield indented(Text(f"- by a script for every host: {collecting(playbook)}"), 4)
+    yield indented(Text("- by a script for every host:"), 4)
+    yield command_block(collecting(playbook), 6)
     if step := diagnosis.next:
         yield indented(Text.assemble("Check next: ", (step.check.title, "bold")))
         yield command_block(step.command.run, 4)

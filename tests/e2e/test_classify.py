@@ -206,8 +206,8 @@ def test_what_cannot_be_read_stops_nothing_and_is_named(kb: Run, logs: Path) -> 
     run = kb("classify", *ALONE, logs, gone, "--format", "jsonl")
     assert run.returncode == 0
     assert "gone.log" not in names(run.stdout)
-    assert b"skipped 1 unreadable input" in run.stderr
-    assert b"half.gz is damaged" in run.stderr
+    assert b"skipped 2 unreadable inputs" in run.stderr
+    assert b"half.gz: it is damaged" in run.stderr
     assert b"Traceback" not in run.stderr
 
 
