@@ -9,10 +9,9 @@ import click
 from kb.cli import NewFile, incidents_option
 from kb.cli.case import open_service
 from kb.cli.terminal import put
-from kb.cli.unknown import unknown
+from kb.cli.unknown import record_file
 from kb.collect import Choice, choose, to_script
-from kb.corpus.directories import RecordDirectories
-from kb.errors import CorpusError, IncidentError, KbError
+from kb.errors import KbError
 from kb.files import check_new, write_new
 from kb.guides import Record
 from kb.settings import load_settings
@@ -63,14 +62,8 @@ def command(identifier: str | None, output: Path | None, incidents: tuple[Path, 
 
 
 def _record(identifier: str, directories: tuple[str, ...]) -> Record:
-    library: RecordDirectories[Record] = RecordDirectories(directories)
-    file, problems = library.find(identifier)
-    if file is None and problems:
-        raise IncidentError(problems)
-    if file is None:
-        advice = "run kb list --kind playbook to see what it can be for"
-        raise CorpusError(unknown("record", identifier, library.ids(), advice))
-    return file.read()
+    advice = "run kb list --kind playbook to see what it can be for"
+    return record_file(identifier, directories, advice).read()
 
 
 def _nothing(record: Record | None, choice: Choice) -> str:

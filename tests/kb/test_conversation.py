@@ -70,7 +70,7 @@ def test_first_turn_of_a_job_names_who_failed_first(knowledge: KnowledgeBase) ->
     ("log", "verdict", "part"),
     [
         ("", Verdict.UNKNOWN, "The input is empty."),
-        ("the cat sat on the mat", Verdict.UNKNOWN, "the launch command"),
+        ("the cat sat on the mat", Verdict.UNKNOWN, "paste the first error"),
         (HEALTHY, Verdict.HEALTHY, "The log shows no failure"),
         (FOLLOW_ON, Verdict.POSSIBLE, "This is a follow-on error"),
     ],
