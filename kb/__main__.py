@@ -36,7 +36,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = _BY_SIGNAL + signal.SIGINT
     _on_signals(_leave_at_once, _leave_at_once)
-    if code > _BY_SIGNAL:
+    if code > _BY_SIGNAL or not _all_is_written():
         _leave(code)
     sys.exit(code)
 
@@ -83,8 +83,11 @@ def _failed(error: BaseException) -> int:
 
     if isinstance(error, click.ClickException):
         return _tell(error)
-    if isinstance(error, (KbError, OSError)):  # OSError: the terminal is gone, a disk is full, ...
+    if isinstance(error, KbError):
         return _tell(click.ClickException(str(error)))
+    if isinstance(error, OSError):  # the terminal is gone, a disk is full, ...
+        why = error.strerror or str(error)
+        return _tell(click.ClickException(f"cannot read or write: {why}; check the disk"))
     sentence = shortage(error)
     if sentence:
         click.ClickException(sentence).show()  # without another import
@@ -109,10 +112,13 @@ def _ended_by_click() -> int:
 
 
 def _tell(error: ClickException) -> int:
+    from contextlib import suppress
+
     from kb.cli.exit_codes import ExitCode
     from kb.cli.terminal import tell
 
-    tell(error)
+    with suppress(OSError):  # nobody can be told where stderr takes nothing
+        tell(error)
     return ExitCode.WRONG_USE
 
 
@@ -150,6 +156,17 @@ def _leave_or_print(unraisable: sys.UnraisableHookArgs) -> None:
     if isinstance(reason, SystemExit):
         os._exit(int(reason.code or 0))
     sys.__unraisablehook__(unraisable)
+
+
+def _all_is_written() -> bool:
+    """Whether nothing is left in a buffer: what a full disk refused, Python would try once more at
+    its end, with a message and an exit code of its own."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _leave(code: int) -> NoReturn:

@@ -47,6 +47,20 @@ class Risk(StrEnum):
     RESTARTS = "restarts"
     """It needs a new run of the job or of a service."""
 
+    @property
+    def in_words(self) -> str:
+        """As people read it."""
+        return _RISKS[self]
+
+
+_RISKS = {
+    Risk.READ_ONLY: "read-only",
+    Risk.PAUSES_PROCESS: "pauses the process",
+    Risk.LOADS_GPU: "loads the GPU",
+    Risk.LOADS_FABRIC: "loads the network or the storage",
+    Risk.RESTARTS: "needs a restart",
+}
+
 
 class JobState(StrEnum):
     """Whether the job must be alive for a check to tell something."""

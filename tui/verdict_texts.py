@@ -24,43 +24,10 @@ _VERDICTS = {
 _MAX_NAMES = 2
 """Number of ranks named in the line of those that failed first; it does not wrap."""
 
-_FOLLOW_ON = """\
-## Only follow-on errors
-
-These errors follow from another failure. Look for the original failure: in an earlier line, or in
-the log of another rank or host.
-"""
-_HEALTHY = """\
-## The work is done
-
-The log says so at its end, and no line shows a failure.
-"""
-_NO_END = """\
-## No line shows a failure
-
-And none shows that the work is done: a job that hangs prints nothing.
-
-**What would help**
-
-- what you see: does it hang, is it slow, since when and at which step
-- the logs of all ranks: open their directory with `o`
-- the stacks of the waiting processes (`py-spy dump --pid PID`)
-"""
-_SLOW = "The job is slow, but it did not fail: press `r` to see the slow rank.\n"
-_EMPTY = "## Nothing to read\n\nThe input is empty.\n"
-_UNKNOWN = """\
-## Nothing known matches
-
-No record fits well enough.
-"""
+_SLOW = "Press `r` to see the slow rank.\n"
 _HELPFUL = """\
-**What would help**
-
-- the earliest error across all ranks, with the lines before it
-- the logs of all ranks: open their directory with `o`
-- the versions and the launch command
-
-Once it is solved, press `n` to draft a record from this log, so that kb recognises the next one.
+The logs of all ranks tell most: open their directory with `o`. Once it is solved, press `n` to
+draft a record from this log, so that kb recognises the next one.
 """
 
 
@@ -92,19 +59,13 @@ def explain(diagnosis: Diagnosis) -> str:
 
 
 def _explained(diagnosis: Diagnosis) -> Iterator[str]:
+    from kb.diagnosis import without_incident
+
+    yield f"{without_incident(diagnosis)}\n"
     if diagnosis.verdict == "healthy":
-        yield _HEALTHY
         if diagnosis.job and diagnosis.job.culprits:
             yield _SLOW
-    elif diagnosis.verdict == "possible":
-        yield _FOLLOW_ON
-    elif not diagnosis.evidence.total_lines:
-        yield _EMPTY
-    elif not diagnosis.evidence.states_failure:
-        yield _NO_END
-        yield from _nearest(diagnosis)
-    else:
-        yield _UNKNOWN
+    elif diagnosis.evidence.total_lines:
         yield from _way_forward(diagnosis)
         yield _HELPFUL
         yield from _nearest(diagnosis)
@@ -112,16 +73,23 @@ def _explained(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _way_forward(diagnosis: Diagnosis) -> Iterator[str]:
-    """The leading playbook and the check to run, in a few lines."""
+    """The leading playbook and the check to run."""
+    from kb.diagnosis import collecting
+
     if not diagnosis.playbooks:
         return
     leading = diagnosis.playbooks[0]
     playbook = leading.playbook
-    yield f"**What to do now**: {playbook.title} ({percent(leading.confidence)})\n"
-    yield f"- Secure before a restart: {'; '.join(playbook.body.secure)}"
+    yield f"**Symptom: {playbook.title}** ({percent(leading.confidence)})\n"
+    yield "Secure before a restart:\n"
+    yield from (f"- {what}" for what in playbook.body.secure)
+    yield f"- by a script for every host: `{collecting(playbook)}`"
     if step := diagnosis.next:
-        yield f"- Check next: {step.check.title}. {join_soft_breaks(step.why)}\n"
+        header = step.check.header
+        yield f"\nCheck next: **{step.check.title}**\n"
         yield f"```{step.command.language}\n{step.command.run}\n```\n"
+        yield f"Where: {header.where} ({header.cost.risk.in_words})  "
+        yield f"Why: {join_soft_breaks(step.why)}\n"
     yield f"All checks and causes: `kb show {playbook.id}`\n"
 
 

@@ -17,7 +17,7 @@ from kb.cli.exit_codes import ExitCode, of_check
 from kb.cli.results import Format, check_output, kept, open_journal, write
 from kb.cli.terminal import progress, say
 from kb.corpus.sync import prepare
-from kb.errors import LogError, OutputError
+from kb.errors import LogError, OutputError, short_name
 from kb.settings import Settings, load_settings
 
 
@@ -145,7 +145,7 @@ def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:
     """Report skipped inputs and, after a stop, how to continue."""
     unreadable = finished.unreadable
     if unreadable:
-        names = ", ".join(sorted(unit.path for unit in unreadable))
+        names = ", ".join(sorted(short_name(unit.path) for unit in unreadable))
         inputs = "input" if len(unreadable) == 1 else "inputs"
         say(f"skipped {len(unreadable)} unreadable {inputs}: {names}")
     if finished.stopped:

@@ -12,7 +12,7 @@ from kb.cli.terminal import put
 from kb.cli.unknown import unknown
 from kb.collect import Choice, choose, to_script
 from kb.corpus.directories import RecordDirectories
-from kb.errors import CorpusError, KbError
+from kb.errors import CorpusError, IncidentError, KbError
 from kb.files import check_new, write_new
 from kb.guides import Record
 from kb.settings import load_settings
@@ -64,7 +64,9 @@ def command(identifier: str | None, output: Path | None, incidents: tuple[Path, 
 
 def _record(identifier: str, directories: tuple[str, ...]) -> Record:
     library: RecordDirectories[Record] = RecordDirectories(directories)
-    file = library.find(identifier)
+    file, problems = library.find(identifier)
+    if file is None and problems:
+        raise IncidentError(problems)
     if file is None:
         advice = "run kb list --kind playbook to see what it can be for"
         raise CorpusError(unknown("record", identifier, library.ids(), advice))

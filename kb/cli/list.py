@@ -14,7 +14,7 @@ from kb.corpus.directories import GuideDirectories, IncidentDirectories
 from kb.guides import GUIDE_KINDS, Record
 from kb.incident import Incident, Kind
 from kb.log.clean import strip_controls
-from kb.problem import Problem
+from kb.problem import Problem, skipped
 from kb.settings import load_settings
 
 
@@ -38,7 +38,7 @@ def command(kind: str | None, incidents: tuple[Path, ...]) -> None:
             columns = (record.id, record.kind, systems, record.title)
             put("\t".join(map(strip_controls, columns)))
     if problems:
-        say(f"{len(problems)} problems in incident files; run: kb lint")
+        say(skipped(problem.path for problem in problems))
 
 
 _WITH_SYSTEMS = (Incident, Check)

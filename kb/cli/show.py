@@ -11,8 +11,9 @@ from click.shell_completion import CompletionItem
 from kb.cli import incidents_option
 from kb.cli.unknown import unknown
 from kb.corpus.directories import RecordDirectories
-from kb.errors import CorpusError, KbError
+from kb.errors import CorpusError, IncidentError, KbError
 from kb.guides import Record
+from kb.problem import skipped
 from kb.settings import load_settings
 
 
@@ -34,12 +35,16 @@ def _complete_id(
 def command(identifier: str, incidents: tuple[Path, ...]) -> None:
     """Show the incident, check or playbook ID; in a pipe, print the Markdown of its file."""
     library: RecordDirectories[Record] = RecordDirectories(load_settings(incidents).incidents)
-    file = library.find(identifier)
+    file, problems = library.find(identifier)
+    if file is None and problems:
+        raise IncidentError(problems)
     if file is None:
         advice = "run kb list to see all records"
         raise CorpusError(unknown("record", identifier, library.ids(), advice))
-    from kb.cli.terminal import put, show  # a completion does not wait for it
+    from kb.cli.terminal import put, say, show  # a completion does not wait for it
 
+    if problems:
+        say(skipped(problem.path for problem in problems))
     if not sys.stdout.isatty():
         put(file.source().decode("utf-8", "replace"), end="")
         return

@@ -23,7 +23,7 @@ from kb.corpus.tier import TierName
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.files import write_whole
 from kb.paths import index_directory, packed_guides, packed_index, tier_directory
-from kb.problem import Problem
+from kb.problem import Problem, skipped
 from kb.settings import Settings
 
 
@@ -111,8 +111,7 @@ class IndexSync:
             store = Store(None)
             _changes, problems = self._fill(store)
         if problems:
-            wrong = sorted({problem.path for problem in problems})
-            self._notify(f"skipped because of lint errors (run: kb lint): {', '.join(wrong)}")
+            self._notify(skipped(problem.path for problem in problems))
         return store.open()
 
     def _fill(self, store: Store, rebuild: bool = False) -> tuple[Changes, list[Problem]]:

@@ -69,8 +69,9 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     if scanned.collected:
         opinion = _without_log(opinion, {one.output.source for one in scanned.collected})
     verdict = opinion.verdict
-    if verdict is Verdict.HEALTHY and (losses or scanned.collected):
-        verdict = Verdict.UNKNOWN  # what is left out, or the log of the job, may tell of a failure
+    if verdict is Verdict.HEALTHY and (log.losses or losses or scanned.collected):
+        # What could not be read, or is left out, or the log of the job, may tell of a failure.
+        verdict = Verdict.UNKNOWN
     playbooks: tuple[PlaybookMatch, ...] = ()
     if _has_symptom(opinion.evidence, analysis):
         with contained("no playbook is named", losses.append):

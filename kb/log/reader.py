@@ -35,6 +35,9 @@ _MAX_EXPANSION = 200
 """A compressed source is read up to 200 times its size, and up to 256 MB whatever its size is:
 ordinary logs shrink to a tenth or a fiftieth, and a few kilobytes can be made to grow forever."""
 
+_MAX_WINDOW_BYTES = 1 << 28
+"""Memory that a frame of zstd may ask for: what `--long=28` packs."""
+
 _PACKED_BYTES_AT_ONCE = 512
 """Read of zstd in one step: even these few can expand to 16 MB."""
 
@@ -47,6 +50,8 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+"""What is raised where an archive is damaged or cut off."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGICS = (
     b"\x28\xb5\x2f\xfd",
@@ -81,7 +86,11 @@ class Block(msgspec.Struct, frozen=True):
 
 class Source:
     """One stream of bytes, of the file `path` if it is one; the output of a check where it is
-    `collected`. `binary` tells, once it is read, that it hardly was text."""
+    `collected`.
+
+    Once it is read, `binary` tells that it hardly was text, `loss` what of it could not be read,
+    and `notice` what else the user should know about it.
+    """
 
     def __init__(
         self,
@@ -96,12 +105,14 @@ class Source:
         self.path = path
         self.collected = collected
         self.binary = False
+        self.loss: str | None = None
         self.notice: str | None = None
+        self._title = self.name or "standard input"
         self._opener = opener
         self._one_of_many = one_of_many
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the source's lines. Of many files, one that cannot be read is a notice.
+        """Yield the source's lines. Of many files, one that cannot be read is a loss.
 
         Raises:
             LogError: it cannot be opened or read.
@@ -115,13 +126,11 @@ class Source:
             yield
         except Exception as error:
             failure = (
-                error
-                if isinstance(error, LogError)
-                else LogError(self.name or "standard input", reason(error))
+                error if isinstance(error, LogError) else LogError(self._title, _reason(error))
             )
             if not self._one_of_many:
                 raise failure from error
-            self.notice = str(failure)
+            self.loss = str(failure)
 
     def watched(self, check: Callable[[], None]) -> Source:
         """The same source; `check` is called before each read and stops it by an exception."""
@@ -171,13 +180,15 @@ class Source:
                 yield chunk
                 total += len(chunk)
                 if total > max(_ALWAYS_EXPANDED_BYTES, _MAX_EXPANSION * packed.given):
-                    self.notice = (
-                        f"{self.name or 'standard input'} expands to more than {_MAX_EXPANSION}"
+                    self.loss = (
+                        f"{self._title} expands to more than {_MAX_EXPANSION}"
                         f" times its size; only the first {total >> 20:,} MB were read"
                     )
                     return
-        except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
-            self.notice = f"{self.name or 'standard input'} is damaged; read up to there: {error}"
+        except _DAMAGE as error:
+            if not total:
+                raise
+            self.loss = f"{self._title} is damaged; read up to there: {error}"
 
     def _split(self, chunks: Iterable[bytes]) -> Iterator[Block]:
         line, rest = 1, b""
@@ -230,9 +241,15 @@ class Log:
             yield from source.blocks()
 
     @property
+    def losses(self) -> list[str]:
+        """What could not be read; complete once all else is."""
+        return [source.loss for source in self.sources if source.loss]
+
+    @property
     def notices(self) -> list[str]:
-        """What the user should know about the input; complete once it is read."""
-        found = [source.notice for source in self.sources if source.notice]
+        """What the user should know about the input, the losses first; complete once it is read."""
+        found = self.losses
+        found += [source.notice for source in self.sources if source.notice]
         found += [
             f"{source.name or 'standard input'} looks binary; only its readable text was used"
             for source in self.sources
@@ -286,6 +303,13 @@ def _is_log(entry: os.DirEntry[str]) -> bool:
 def _kernel_devices() -> frozenset[int]:
     """Where regular files may go on forever, or wait for the next line: those of Linux."""
     return frozenset(path.stat().st_dev for path in (Path("/proc"), Path("/sys")) if path.exists())
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, zstandard.ZstdError) and "too much memory" in str(error):
+        most = _MAX_WINDOW_BYTES >> 20
+        return f"it asks for more than {most} MB of memory; unpack it with `zstd -d --long=31`"
+    return f"it is damaged: {error}" if isinstance(error, _DAMAGE) else reason(error)
 
 
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
@@ -409,29 +433,46 @@ class _Watched:
 
 
 class _Zstd:
-    """Reads frame after frame, and tells where the last one is cut off."""
+    """Reads frame after frame, and tells where the last one is damaged or cut off."""
 
     def __init__(self, packed: Readable) -> None:
-        self._packed = packed
-        self._rest = b""
-        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._parts = self._unpacked(packed)
+        self._damage: Exception | None = None
 
     def read(self, size: int, /) -> bytes:
-        """Return about `size` bytes.
+        """Return about `size` bytes: in front of any damage, all that there are.
 
         Raises:
             EOFError: the frame has no end.
-            zstandard.ZstdError: it is damaged.
+            zstandard.ZstdError: it is damaged, or asks for too much memory.
         """
+        if self._damage is not None:
+            raise self._damage
         parts, length = [], 0
-        while length < size and (packed := self._rest or self._packed.read(_PACKED_BYTES_AT_ONCE)):
-            frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
-            parts.append(frame.decompress(packed))
-            length += len(parts[-1])
-            self._frame, self._rest = (None, frame.unused_data) if frame.eof else (frame, b"")
-        if not length and self._frame is not None:
-            raise EOFError("its end is missing")
+        try:
+            for part in self._parts:
+                parts.append(part)
+                length += len(part)
+                if length >= size:
+                    break
+        except _DAMAGE as damage:
+            if not parts:
+                raise
+            self._damage = damage
         return b"".join(parts)
+
+    @staticmethod
+    def _unpacked(packed: Readable) -> Iterator[bytes]:
+        """What each step expands to, where that is anything."""
+        unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
+        frame, rest = None, b""
+        while some := rest or packed.read(_PACKED_BYTES_AT_ONCE):
+            frame = frame or unpacker.decompressobj()
+            if part := frame.decompress(some):
+                yield part
+            frame, rest = (None, frame.unused_data) if frame.eof else (frame, b"")
+        if frame is not None:
+            raise EOFError("its end is missing")
 
 
 class _Rejoined:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kb.checks import Observation
-from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why
+from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why, collecting, without_incident
 from kb.incident import Incident, Kind
 from kb.verdict import Verdict, percent
 from kb.views.job import render_job
@@ -59,7 +59,7 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     if best:
         yield from _best(best, Text(f"{word}  ", style))
     else:
-        yield Text.assemble((f"{word}  ", style), _without_record(diagnosis))
+        yield Text.assemble((f"{word}  ", style), without_incident(diagnosis))
     if shared:
         yield heading("What the outputs show")
         yield from map(_observed, shared[:_MAX_OBSERVATIONS])
@@ -80,51 +80,26 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     yield from _notes(diagnosis.notes)
 
 
-def _without_record(diagnosis: Diagnosis) -> str:
-    if diagnosis.matches:
-        return "The symptom is known. Its cause is not, and no record is likely enough."
-    if diagnosis.verdict is Verdict.HEALTHY:
-        job = diagnosis.job
-        slow = " The job is slow, but it did not fail." if job and job.culprits else ""
-        return f"The log shows no failure, and says at its end that the work is done.{slow}"
-    if diagnosis.verdict is Verdict.POSSIBLE:
-        return (
-            "Only follow-on errors. Look for the original failure: in an earlier line, or in the"
-            " log of another rank or host."
-        )
-    if not diagnosis.evidence.total_lines:
-        return "The input is empty."
-    if not diagnosis.evidence.states_failure:
-        return (
-            "No line shows a failure, and none shows that the work is done. If it hangs or is"
-            " slow, say so: since when, at which step, and what the GPUs do."
-        )
-    return (
-        "Nothing known matches. Add the earliest error across all ranks with"
-        " the lines before it, the versions and the launch command."
-    )
-
-
 def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     """The leading playbook, in the order in which its parts are needed."""
     if not diagnosis.playbooks:
         return
     leading, *others = diagnosis.playbooks
     playbook = leading.playbook
-    yield heading("What to do now")
+    yield heading(f"Symptom: {playbook.title}")
     yield indented(
-        Text.assemble(
-            (f"{percent(leading.confidence)} ", "bold"), (playbook.id, "cyan"), "\n", playbook.title
-        )
+        Text.assemble((f"{percent(leading.confidence)} ", "bold"), (playbook.id, "cyan"))
     )
     yield indented(Text("Secure before a restart:"))
     yield from (indented(Text(f"- {what}"), 4) for what in playbook.body.secure)
-    yield indented(Text(f"- on every host: kb collect --for {playbook.id} > collect.sh"), 4)
+    yield indented(Text("- by a script for every host:"), 4)
+    yield command_block(collecting(playbook), 6)
     if step := diagnosis.next:
         yield indented(Text.assemble("Check next: ", (step.check.title, "bold")))
         yield command_block(step.command.run, 4)
-        yield indented(Text(f"where: {step.check.header.where} ({step.check.header.cost.risk})"))
-        yield indented(prose(f"why: {step.why}"))
+        header = step.check.header
+        yield indented(Text(f"Where: {header.where} ({header.cost.risk.in_words})"))
+        yield indented(prose(f"Why: {step.why}"))
     if others:
         named = ", ".join(f"{one.playbook.id} ({percent(one.confidence)})" for one in others)
         yield indented(Text(f"Or: {named}", "dim"))

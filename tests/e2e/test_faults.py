@@ -79,6 +79,15 @@ def test_output_that_cannot_be_written_is_one_sentence(
     assert "No space left" in one_sentence(small.kb(program=program, env={"TMPDIR": str(tmp_path)}))
 
 
+@on_linux
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_messages_that_cannot_be_written_change_no_exit_code(small: Small, unbuffered: str) -> None:
+    for command, code in (("ask -f gone.log", 2), ("nonsense", 2), ("ask", 0)):
+        program = ("bash", "-c", f"exec {sys.executable} -m kb {command} 2> /dev/full")
+        run = small.kb(program=program, env={"PYTHONUNBUFFERED": unbuffered})
+        assert run.returncode == code, command
+
+
 @pytest.fixture
 def plain_user() -> tuple[str, ...]:
     """Runs Python as somebody whom permissions bind: root without the right to pass them."""

@@ -55,6 +55,19 @@ def test_second_build_has_nothing_to_do(kb: Run, cache: Path) -> None:
     assert "0 passages encoded" in text
 
 
+@pytest.mark.parametrize("command", [("ask", "--json"), ("list",), ("show", ANSWER)])
+def test_a_broken_file_of_a_team_takes_no_shipped_record_away(
+    kb: Run, cache: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / f"{ANSWER}.md").write_text(f"---\nid: {ANSWER}\ntitle: [broken\n---\n")
+    run = kb(*command, "--incidents", str(tmp_path / "team"), stdin=QUESTION, cache=cache)
+    assert run.returncode == 0
+    assert ANSWER in run.stdout.decode()
+    assert "[broken" not in run.stdout.decode()
+    assert run.stderr.decode().count(f"team/{ANSWER}.md") == 1
+
+
 def test_team_directory_adds_and_changed_files_are_found_at_once(
     kb: Run, cache: Path, tmp_path: Path
 ) -> None:

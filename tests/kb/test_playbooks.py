@@ -123,7 +123,8 @@ def test_the_answer_names_the_playbook_and_the_check(shipped_kb: Run) -> None:
     done = shipped_kb("ask", "training hangs, no error")
     text = done.stdout.decode()
     assert done.returncode == 1
-    assert "What to do now" in text
+    assert "The symptom is known, its cause is not." in text
+    assert "Nothing known matches" not in text
     assert "py-spy dump" in text
     answer = json.loads(shipped_kb("ask", "--json", "training hangs, no error").stdout)
     assert answer["verdict"] == "unknown"
@@ -145,3 +146,33 @@ def test_the_opening_of_a_chat_names_the_check(shipped_kb: Run) -> None:
     said = shipped_kb("chat", "training hangs, no error").stdout.decode()
     assert "[hang-mid-training]" in said
     assert "py-spy dump" in said
+
+
+FIRST_SCREEN_ROWS = 24
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "question",
+    ["training hangs", "nccl timeout", "bus error", "one gpu at 0% others at 100%", "训练卡住了"],
+)
+def test_the_first_screen_says_what_it_is_what_to_secure_and_what_to_check(
+    shipped_kb: Run, question: str
+) -> None:
+    found = json.loads(shipped_kb("ask", "--json", question).stdout)
+    playbook, command = found["playbooks"][0], found["next"]["command"].split("\n")[0]
+    rows = shipped_kb("ask", question).stdout.decode().split("\n")[:FIRST_SCREEN_ROWS]
+    said = shipped_kb("chat", question).stdout.decode()
+    for text in ("\n".join(rows), said):
+        assert text.count("The symptom is known, its cause is not.") == 1
+        wanted = [playbook["title"], "Secure before a restart", "kb collect --for", "Check next"]
+        places = [" ".join(text.split()).index(part) for part in wanted]
+        assert places == sorted(places)
+        assert command[:60] in text
+        assert "Nothing known matches" not in text
+        assert "No line shows a failure" not in text
+
+
+def test_a_symptom_that_is_a_guess_is_called_one(shipped_kb: Run) -> None:
+    text = shipped_kb("ask", "RuntimeError: the gizmo of bay 7 exploded").stdout.decode()
+    assert "Nothing known matches, and the symptom is a guess." in " ".join(text.split())

