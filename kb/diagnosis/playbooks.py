@@ -16,13 +16,15 @@ from kb.diagnosis.model import Match, NextCheck, PlaybookMatch
 from kb.diagnosis.retrieval import to_query
 from kb.evidence import Evidence
 from kb.playbook import CheckStep, Playbook
-from kb.verdict import SHOW_AT
 
 MAX_PLAYBOOKS = 3
 """Number of playbooks of a diagnosis; a person who is in a hurry reads the first."""
 
 MIN_PLAYBOOK_CONFIDENCE = 0.01
 """A playbook below this confidence is not shown."""
+
+MIN_LEADING_SHARE = 0.05
+"""Of what the incidents leave: a real report whose best playbook has less is seldom helped by it."""
 
 MAX_NAMED_LINES = 8
 """Lines compared with the names of symptoms, most telling first."""
@@ -58,7 +60,7 @@ def playbooks_for(
         ),
         key=lambda match: (-match.confidence, match.playbook.id),
     )
-    if ranked[0].confidence < SHOW_AT * left:
+    if ranked[0].confidence < MIN_LEADING_SHARE * left:
         return ()
     return tuple(
         match for match in ranked[:MAX_PLAYBOOKS] if match.confidence >= MIN_PLAYBOOK_CONFIDENCE
