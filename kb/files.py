@@ -57,15 +57,19 @@ def read_regular(path: Path, most: int = MAX_STORED_BYTES) -> bytes:
 
 def read_given(path: Path, most: int = MAX_STORED_BYTES) -> bytes:
     """The content of a file that the user named in a command: an ordinary one, or a pipe such as
-    `<(command)`, which is read to its end.
+    `<(command)`, which is read to its end. One to which nobody writes is not waited for.
 
     Raises:
-        OSError: it is something else, has more than `most` bytes, or cannot be read.
+        OSError: it is something else, is an empty pipe, has more than `most` bytes, or cannot be
+            read.
     """
     if not path.is_fifo():
         return read_regular(path, most)
-    with path.open("rb") as pipe:
+    with open(path, "rb", opener=_without_waiting) as pipe:
+        os.set_blocking(pipe.fileno(), True)
         data = pipe.read(most + 1)
+    if not data:
+        raise OSError(errno.EPIPE, "it is a pipe out of which nothing comes")
     if len(data) > most:
         raise _too_large(most)
     return data

@@ -24,7 +24,7 @@ MIN_PLAYBOOK_CONFIDENCE = 0.01
 """A playbook below this confidence is not shown."""
 
 MIN_LEADING_SHARE = 0.05
-"""Of what the incidents leave: a real report whose best playbook has less is seldom helped by it."""
+"""Of what the incidents leave: a real report whose best playbook has less is seldom helped."""
 
 MAX_NAMED_LINES = 8
 """Lines compared with the names of symptoms, most telling first."""
