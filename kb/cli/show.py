@@ -21,10 +21,12 @@ def _complete_id(
     """The ids that begin so. A completion has no place to tell what is wrong with the settings, and
     the shell shows an id as it is, so an odd name of a file is left out."""
     try:
-        ids = RecordDirectories(load_settings(ctx.params.get("incidents") or ()).incidents).ids()
+        settings = load_settings(ctx.params.get("incidents") or ())
+        files = RecordDirectories(settings.incidents).all_files()  # reads none of them
     except KbError:
         return []
-    return [CompletionItem(name) for name in ids if name.startswith(start) and name.isprintable()]
+    names = (file.path.stem for file in files)
+    return [CompletionItem(name) for name in names if name.startswith(start) and name.isprintable()]
 
 
 @click.command("show")

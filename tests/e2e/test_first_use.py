@@ -54,10 +54,11 @@ def record(fresh: Small, name: str) -> Path:
 
 
 def index(fresh: Small, *options: str | Path) -> dict[str, int]:
-    """The figures that `kb index` prints."""
+    """The figures that `kb index` prints of the incidents."""
     run = fresh.kb("index", *options)
     assert (run.returncode, run.stderr) == (0, b"")
-    return {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", run.stdout.decode())}
+    incidents = run.stdout.decode().splitlines()[0]
+    return {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", incidents)}
 
 
 def first(run: subprocess.CompletedProcess[bytes]) -> str:
