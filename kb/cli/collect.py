@@ -67,9 +67,10 @@ def _record(identifier: str, directories: tuple[str, ...]) -> Record:
 
 
 def _nothing(record: Record | None, choice: Choice) -> str:
-    if record is None or not choice.left:
-        name = f"`{record.id}`" if record else "this case"
-        return f"no check leads to {name}; run kb collect without --for"
+    if record is None:
+        return "there are no checks; run: kb doctor"
+    if not choice.left:
+        return f"no check leads to `{record.id}`; run kb collect without --for"
     left = choice.left[0]
     why = left.why.removesuffix(".")
     return f"`{left.check.id}` is left to you, because {why}; run: kb show {left.check.id}"

@@ -65,6 +65,11 @@ class Archive(msgspec.Struct, frozen=True):
     """What the user should know about it."""
 
 
+def has_name_of_archive(path: Path) -> bool:
+    """Whether it is called like one: it may be damaged."""
+    return _NAME.fullmatch(path.name) is not None
+
+
 def is_collected(path: Path) -> bool:
     """Whether a file is an archive of the script, by its name and by how it begins."""
     if not _NAME.fullmatch(path.name):

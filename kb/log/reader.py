@@ -20,7 +20,7 @@ import zstandard
 
 from kb.containment import reason
 from kb.errors import LogError
-from kb.log.archive import Collected, is_collected, read_archive
+from kb.log.archive import Collected, has_name_of_archive, is_collected, read_archive
 from kb.log.clean import clean_block, decode_path, strip_controls
 from kb.walk import OnClosed, files_below
 
@@ -320,7 +320,8 @@ def _regular(path: Path, name: str, *, one_of_many: bool = False) -> Iterator[So
     if is_collected(path):
         yield from _outputs(path)
     else:
-        yield _file(path, name, one_of_many=one_of_many)
+        # A damaged archive of one host must not take those of others away.
+        yield _file(path, name, one_of_many=one_of_many or has_name_of_archive(path))
 
 
 def _outputs(path: Path) -> Iterator[Source]:
