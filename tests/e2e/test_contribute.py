@@ -80,7 +80,8 @@ def test_schema_accepts_what_is_shipped_and_names_what_is_wrong() -> None:
                 pattern["regex"] = pattern["regex"] == "true"
         if header["kind"] == "check":
             header["cost"]["seconds"] = int(header["cost"]["seconds"])
-            header["in_log"] = header.get("in_log") == "true"
+            for flag in ("in_log", "alike"):
+                header[flag] = header.get(flag) == "true"
         validator = validators.get(header["kind"], validators["incident"])
         assert list(validator.iter_errors(header)) == [], path
     for validator in validators.values():
