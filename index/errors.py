@@ -7,6 +7,7 @@ Errors raised on purpose. Each message is one sentence for the user.
   x StoreError        the store cannot be opened or built
     * StoreMissing      nothing has been built in this directory yet
     * StoreDamaged      it is corrupt or of another version; building it again helps
+    * StoreReplaced     another process removed its files meanwhile; to open it again helps
 """
 
 
@@ -32,3 +33,7 @@ class StoreMissing(StoreError):  # noqa: N818  a state, not a failure
 
 class StoreDamaged(StoreError):  # noqa: N818  a state, not a failure
     """The store is corrupt or of another version; building it again helps."""
+
+
+class StoreReplaced(StoreError):  # noqa: N818  a state, not a failure
+    """Another process removed the files of the store while they were being read."""

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from index.dense import DenseIndex
 from index.documents import Changes, Document, Pattern
 from index.encoder import Encoder
-from index.errors import PatternError, StoreDamaged, StoreError, StoreMissing
+from index.errors import PatternError, StoreDamaged, StoreError, StoreMissing, StoreReplaced
 from index.packing import unpack
 from index.private import close_directory, file_mode, make_directory, make_file
 from index.progress import Notify, Report, silent_notify, silent_report
@@ -183,10 +183,10 @@ class Store:
         if self.directory is None or not _is_file(self.directory / DATABASE):
             raise StoreMissing("no index has been built yet; run: kb index")
         for _attempt in range(_MAX_OPEN_ATTEMPTS):
-            # A newer build may remove the vectors between the two reads; the next try sees it.
-            with suppress(FileNotFoundError):
+            # A newer build may remove files between the reads; the next try sees what it made.
+            with suppress(FileNotFoundError, StoreReplaced):
                 return self._open_once(self.directory)
-        raise StoreDamaged(f"the vectors of the index in {self.directory} are missing")
+        raise StoreDamaged(f"files of the index in {self.directory} are missing")
 
     def _open_once(self, directory: Path) -> Snapshot:
         with store_errors(f"in {directory}"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from index.errors import StoreDamaged, StoreError, StoreMissing
+from index.errors import StoreDamaged, StoreError, StoreMissing, StoreReplaced
 
 
 @contextmanager
@@ -20,7 +20,8 @@ def store_errors(where: str) -> Iterator[None]:
             raise StoreMissing("no index has been built yet; run: kb index") from error
         if any(sign in str(error) for sign in ("no such table", "malformed", "UTF-8")):
             raise StoreDamaged(f"the index {where} is damaged: {error}") from error
-        raise StoreError(f"cannot use the index {where}: {error}") from error
+        kind = StoreReplaced if "disk I/O error" in str(error) else StoreError
+        raise kind(f"cannot use the index {where}: {error}") from error
     except sqlite3.DatabaseError as error:
         raise StoreDamaged(f"the index {where} is damaged: {error}") from error
     except OSError as error:
