@@ -157,5 +157,6 @@ def _rows(lines: bytes, path: Path) -> Iterator[ResultRow]:
             yield decode_json(line, ResultRow)
         except DamagedError as error:
             raise OutputError(
-                f"{path} is not a result file of kb classify: line {number}: {error}"
+                f"{path} is not a result file of kb classify:"
+                f" line {number}: {escape_controls(str(error))}"
             ) from error
