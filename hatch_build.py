@@ -1,6 +1,6 @@
-"""Build hook: the package carries a built index, so that the first question is answered at once.
+"""Build hook: the package carries built indexes, so that the first question is answered at once.
 
-The index lies in the source tree, ignored by git, so that an editable installation has it as well.
+They lie in the source tree, ignored by git, so that an editable installation has them as well.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class PackedIndexHook(BuildHookInterface[Any]):
-    """Makes the index when a record, the code or the encoder is newer than it."""
+    """Makes the indexes when a record, the code or the encoder is newer than one of them."""
 
     def initialize(self, _version: str, build_data: dict[str, Any]) -> None:
         """Called before the files of the wheel are collected."""
         root = Path(self.root)
         sys.path.insert(0, self.root)
-        from kb.paths import packed_index
+        from kb.paths import packed_guides, packed_index
 
-        target = packed_index()
-        if not target.exists() or _latest_change(root) > target.stat().st_mtime:
-            _pack(target)
-        build_data["artifacts"].append(f"/{target.relative_to(root).as_posix()}")
+        targets = (packed_index(), packed_guides())
+        made = min(path.stat().st_mtime if path.exists() else 0 for path in targets)
+        if _latest_change(root) > made:
+            _pack()
+        build_data["artifacts"] += [f"/{path.relative_to(root).as_posix()}" for path in targets]
 
 
 def _latest_change(root: Path) -> float:
@@ -40,9 +41,9 @@ def _sources(root: Path) -> Iterator[Path]:
             yield from (root / package).rglob(form)
 
 
-def _pack(target: Path) -> None:
+def _pack() -> None:
     from index.encoder import load_encoder
-    from kb.corpus.sync import pack_index
+    from kb.corpus.sync import pack_indexes
 
     encoder = load_encoder()
-    pack_index(target, lambda: encoder)
+    pack_indexes(lambda: encoder)

@@ -17,7 +17,8 @@ from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
 from kb.evaluate import Outcome, Report, measure, read_cases, run
 from kb.evaluate.measure import Ranking
-from kb.evaluate.plots import plot
+from kb.evaluate.plots import plots
+from kb.files import write_whole
 from kb.settings import load_settings
 
 OWN = tuple(sorted(Path("benchmarks/reports").glob("*.jsonl")))
@@ -60,7 +61,8 @@ def main() -> None:
     figures |= {name: guarded(report) for name, report in reports.items()}
     RECORDED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     for name, report in reports.items():
-        plot(report, PLOTS / name, kinds=("svg",))
+        for file, drawn in plots(report, kinds=("svg",)):
+            write_whole(PLOTS / name / file, drawn, shared=True)
     fill(PAGE, {f"figures {name}": _figures(report) for name, report in reports.items()})
 
 

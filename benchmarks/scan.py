@@ -1,4 +1,5 @@
-"""`python -m benchmarks.scan`: `kb classify` beside `grep` and `wc`, and one job of many ranks.
+"""`python -m benchmarks.scan`: `kb classify` beside `grep` and `wc`, one job of many ranks, and the
+cost of looking for outputs of checks.
 
 Machines are shared and noisy: read the ratios. A core each: `--jobs 1`, except where it is said.
 """
@@ -6,6 +7,7 @@ Machines are shared and noisy: read the ratios. A core each: `--jobs 1`, except 
 import os
 import platform
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -13,7 +15,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis.scan import scan_log
+from kb.log import Log
+from kb.settings import Settings
+
 RUNS = 2
+RECOGNITION_RUNS = 20
+RECOGNITION_BYTES = (20_000, 1_000_000, 20_000_000)
+ORDINARY = Path("kb/contribute/lint/ordinary.log")
 BIG = 2_000_000_000
 FILES = 10_000
 RANKS = 1_000
@@ -67,6 +77,7 @@ def main() -> None:
             (folder / "big.log").unlink()
         _many(folder / "many")
         _job(folder / "job")
+        _recognition(folder / "recognition.log")
 
 
 def _job(folder: Path) -> None:
@@ -80,6 +91,30 @@ def _job(folder: Path) -> None:
     seconds, memory = _best([*_kb(), "ask", "-f", folder])
     print(f"\none job of {RANKS} ranks, {BIG / 1e9:.0f} GB in all")
     print(f"kb ask -f DIR                        {seconds:8.1f} s, memory {memory / 1e6:.0f} MB")
+
+
+def _recognition(path: Path) -> None:
+    """What it costs a scan to look for outputs of checks: the processor time of this process with
+    and without, in turn."""
+    print("\nlooking for outputs of checks, beside the same scan without it")
+    with KnowledgeBase.open(Settings()) as knowledge:
+        texts = {f"{size:,} bytes of calm lines": _calm(size) for size in RECOGNITION_BYTES}
+        texts["a log with the set-up of NCCL and vLLM"] = ORDINARY.read_text() * 6
+        for title, text in texts.items():
+            log = Log.from_paths([_written(path, text)])
+            seconds: dict[bool, list[float]] = {True: [], False: []}
+            for turn in range(2 * max(RECOGNITION_RUNS, RECOGNITION_BYTES[-1] // len(text) // 20)):
+                looks = turn % 2 == 0
+                outputs = knowledge.guides.patterns if looks else None
+                started = time.process_time()
+                scan_log(log, knowledge.signatures, knowledge.markers, outputs)
+                seconds[looks].append(time.process_time() - started)
+            ratio = statistics.median(seconds[True]) / statistics.median(seconds[False])
+            print(f"{title:<42} {(ratio - 1) * 100:+8.1f} %", flush=True)
+
+
+def _calm(size: int) -> str:
+    return "".join(_line(n, 0) for n in range(size // len(_line(0, 0))))
 
 
 def _big(path: Path, title: str, every: int, start: float) -> None:

@@ -9,7 +9,7 @@ import os
 import unicodedata
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,13 +25,13 @@ from kb.corpus.directories import IncidentDirectories
 from kb.corpus.document import to_document
 from kb.diagnosis import diagnose
 from kb.diagnosis.scan import scan_log
-from kb.errors import IncidentError, OutputError, SettingsError
+from kb.errors import IncidentError, LogError, OutputError, SettingsError
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.evidence.secrets import mask_secrets, without_secrets
 from kb.history import History, Search
 from kb.job import analyse
 from kb.job.recorder import Dump, compare, read_dump
-from kb.log import Log, Source
+from kb.log import Block, Log, Source
 from kb.log.clean import clean_block, strip_controls
 from kb.markdown import parse, render
 from kb.settings import Settings, load_settings
@@ -65,7 +65,10 @@ def evidence(data: bytes) -> None:
     parts = {"node-1/rank_0.log": data[:half], "trace_1": data[half:]}
     sources = [part for name, text in parts.items() for part in _sources(text, name)]
     for log in (Log.from_bytes(data), Log(sources)):
-        reading = scan_log(log, _signatures(), _markers())
+        try:
+            reading = scan_log(log, _signatures(), _markers())
+        except LogError:  # it begins like an archive, and is none
+            continue
         found = reading.collector.evidence()
         for line in [*found.lines, *(hit.line for hit in found.hits)]:
             assert 1 <= line.number <= max(found.total_lines, 1), line
@@ -79,7 +82,7 @@ def evidence(data: bytes) -> None:
 def log(data: bytes) -> None:
     """The lines of any bytes are numbered without gaps, and none of them drives a terminal."""
     line = 1
-    for block in Log.from_bytes(data).blocks():
+    for block in _blocks(data):
         assert block.first_line == line
         line += block.line_count
         assert block.line_count >= block.data.count(b"\n")
@@ -186,6 +189,12 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
 
 def _sources(data: bytes, name: str) -> tuple[Source, ...]:
     return Log.from_bytes(data, name).sources
+
+
+def _blocks(data: bytes) -> Iterator[Block]:
+    """The lines; none of what begins like an archive, and is none."""
+    with suppress(LogError):
+        yield from Log.from_bytes(data).blocks()
 
 
 def _check_clean(text: str) -> None:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from index.dense import DenseIndex
 from index.documents import Changes, Document, Pattern
@@ -22,7 +22,7 @@ from index.encoder import Encoder
 from index.errors import PatternError, StoreDamaged, StoreError, StoreMissing, StoreReplaced
 from index.packing import unpack
 from index.private import close_directory, file_mode, make_directory, make_file
-from index.progress import Report, silent_report
+from index.progress import Notify, Report, silent_notify, silent_report
 from index.signatures import Scanner
 from index.snapshot import Snapshot, distinct_patterns, patterns_checksum
 from index.store_errors import store_errors
@@ -44,6 +44,8 @@ DATABASE = "index.sqlite"
 LOCK = "lock"
 _LOCK_TIMEOUT_SECONDS = 600
 """How long to wait for another process that writes; a first build can take minutes."""
+_LOCK_PATIENCE_SECONDS = 1
+"""How long to wait without a word."""
 _MAX_OPEN_ATTEMPTS = 20
 """How often a reader starts again because a writer replaced files meanwhile."""
 
@@ -217,14 +219,19 @@ class Store:
                 path.unlink(missing_ok=True)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the write lock, so that the caller opens exactly the generation it just built."""
+    def locked(self, notify: Notify = silent_notify) -> Iterator[None]:
+        """Hold the write lock, so that the caller opens exactly the generation it just built.
+        `notify` is told of a process that does not let it go at once."""
         if self.directory is None:
             yield
             return
         with store_errors(f"in {self.directory}"):
             _make_writable(self.directory, shared=self._shared)
-            self._lock.acquire()
+            try:
+                self._lock.acquire(_LOCK_PATIENCE_SECONDS)
+            except Timeout:
+                notify(f"waiting for another process that builds the index in {self.directory}")
+                self._lock.acquire()
         try:
             yield
         finally:

@@ -36,13 +36,22 @@ def main() -> None:
     except KeyboardInterrupt:
         code = _BY_SIGNAL + signal.SIGINT
     _on_signals(_leave_at_once, _leave_at_once)
-    if code > _BY_SIGNAL:
+    if code > _BY_SIGNAL or not _all_is_written():
         _leave(code)
     sys.exit(code)
 
 
 def _run() -> int:
     """Run the command, and return the exit code."""
+    try:
+        return _command()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  a panic of a library in Rust is no Exception
+        return _failed(error)
+
+
+def _command() -> int:
     import click
 
     from kb.cli import cli
@@ -55,29 +64,39 @@ def _run() -> int:
         return cli.main(prog_name="kb", standalone_mode=False) or 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.ClickException as error:
-        return _tell(error)
     except click.Abort:
         return ExitCode.INTERRUPTED
     except SystemExit as stop:
         if stop.code == 1:
             return _ended_by_click()
         return int(stop.code or 0)
-    except OSError as error:  # the terminal is gone, the disk under a redirection is full, ...
+
+
+def _failed(error: BaseException) -> int:
+    """Say what went wrong: in one sentence, but for a mistake of ours. Exit code 1, which Python
+    has for a traceback, would mean that nothing is known."""
+    import click
+
+    from kb.cli.exit_codes import ExitCode
+    from kb.containment import shortage
+    from kb.errors import KbError
+
+    if isinstance(error, click.ClickException):
+        return _tell(error)
+    if isinstance(error, KbError):
         return _tell(click.ClickException(str(error)))
-    except (MemoryError, ImportError) as error:  # a library that finds no memory cannot be loaded
-        sentence = (
-            f"not enough memory, or a damaged installation ({error or 'out of memory'});"
-            " allow kb 1 GB (ulimit -v), or reinstall incident-kb"
-        )
+    if isinstance(error, OSError):  # the terminal is gone, a disk is full, ...
+        why = error.strerror or str(error)
+        return _tell(click.ClickException(f"cannot read or write: {why}; check the disk"))
+    sentence = shortage(error)
+    if sentence:
         click.ClickException(sentence).show()  # without another import
-        return ExitCode.WRONG_USE
-    except (LookupError, ValueError):
-        if "_KB_COMPLETE" not in os.environ:
-            raise
-        return _tell(
-            click.ClickException("COMP_WORDS and COMP_CWORD are odd; run: kb completion --help")
-        )
+    elif isinstance(error, (LookupError, ValueError)) and "_KB_COMPLETE" in os.environ:
+        odd = "COMP_WORDS and COMP_CWORD are odd; run: kb completion --help"
+        return _tell(click.ClickException(odd))
+    else:
+        sys.excepthook(type(error), error, error.__traceback__)
+    return ExitCode.WRONG_USE
 
 
 def _ended_by_click() -> int:
@@ -93,10 +112,13 @@ def _ended_by_click() -> int:
 
 
 def _tell(error: ClickException) -> int:
+    from contextlib import suppress
+
     from kb.cli.exit_codes import ExitCode
     from kb.cli.terminal import tell
 
-    tell(error)
+    with suppress(OSError):  # nobody can be told where stderr takes nothing
+        tell(error)
     return ExitCode.WRONG_USE
 
 
@@ -134,6 +156,17 @@ def _leave_or_print(unraisable: sys.UnraisableHookArgs) -> None:
     if isinstance(reason, SystemExit):
         os._exit(int(reason.code or 0))
     sys.__unraisablehook__(unraisable)
+
+
+def _all_is_written() -> bool:
+    """Whether nothing is left in a buffer: what a full disk refused, Python would try once more at
+    its end, with a message and an exit code of its own."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _leave(code: int) -> NoReturn:

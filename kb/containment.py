@@ -51,3 +51,20 @@ def reason(error: Exception) -> str:
         return error.strerror
     text = " ".join(str(error).split())[:_MAX_REASON_CHARACTERS]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def shortage(error: BaseException) -> str | None:
+    """The sentence for a failure because the system gives no more memory, threads or processes;
+    None for any other one."""
+    if isinstance(error, (MemoryError, ImportError)):  # a library without memory cannot be loaded
+        return (
+            f"not enough memory, or a damaged installation ({error or 'out of memory'});"
+            " allow kb 1 GB (ulimit -v), or reinstall incident-kb"
+        )
+    is_panic = type(error).__name__ == "PanicException"  # of a library in Rust
+    if is_panic or str(error) == "can't start new thread":
+        return (
+            f"not enough threads, processes or memory ({error});"
+            " allow kb more of them (ulimit -u, ulimit -v)"
+        )
+    return None

@@ -30,6 +30,7 @@ __all__ = [
     "MissingExtraError",
     "OutputError",
     "SettingsError",
+    "short_name",
 ]
 
 if TYPE_CHECKING:
@@ -37,6 +38,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.problem import Problem
+
+
+_MAX_NAME_CHARACTERS = 400
+"""Of a name in a message: several lines of a terminal, and far more than a name has in practice."""
+
+
+def short_name(name: Path | str) -> str:
+    """A name for a message: of a very long one, its beginning and its end."""
+    text, half = str(name), _MAX_NAME_CHARACTERS // 2
+    return text if len(text) <= _MAX_NAME_CHARACTERS else f"{text[:half]}...{text[-half:]}"
 
 
 class EvaluationError(KbError):
@@ -64,7 +75,7 @@ class LogError(KbError):
 
     def __init__(self, path: Path | str, reason: str) -> None:
         self.path = path
-        super().__init__(f"cannot read {path}: {reason}")
+        super().__init__(f"cannot read {short_name(path)}: {reason}")
 
 
 class MissingExtraError(KbError):

@@ -51,8 +51,32 @@ def read_regular(path: Path, most: int = MAX_STORED_BYTES) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         if found.st_size > most:
-            raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+            raise _too_large(most)
         return file.read()
+
+
+def read_given(path: Path, most: int = MAX_STORED_BYTES) -> bytes:
+    """The content of a file that the user named in a command: an ordinary one, or a pipe such as
+    `<(command)`, which is read to its end. One to which nobody writes is not waited for.
+
+    Raises:
+        OSError: it is something else, is an empty pipe, has more than `most` bytes, or cannot be
+            read.
+    """
+    if not path.is_fifo():
+        return read_regular(path, most)
+    with open(path, "rb", opener=_without_waiting) as pipe:
+        os.set_blocking(pipe.fileno(), True)
+        data = pipe.read(most + 1)
+    if not data:
+        raise OSError(errno.EPIPE, "it is a pipe out of which nothing comes")
+    if len(data) > most:
+        raise _too_large(most)
+    return data
+
+
+def _too_large(most: int) -> OSError:
+    return OSError(errno.EFBIG, f"it has more than {most:,} bytes")
 
 
 def _without_waiting(path: str, flags: int) -> int:

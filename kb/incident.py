@@ -18,6 +18,7 @@ Identifier = Annotated[
     str, msgspec.Meta(pattern=r"^[a-zA-Z0-9]+([.-][a-zA-Z0-9]+)*$", max_length=100)
 ]
 """Kebab-case; a name that the program writes in mixed case (`ncclUniqueId`) may keep it."""
+Url = Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$", max_length=500)]
 
 
 class Kind(StrEnum):
@@ -28,6 +29,10 @@ class Kind(StrEnum):
     """A known follow-on error: the record says where to look for the first failure."""
     HARMLESS = "harmless"
     """Known noise."""
+    CHECK = "check"
+    """A diagnostic command and how to read its output: `kb.check`."""
+    PLAYBOOK = "playbook"
+    """The differential diagnosis of a symptom: `kb.playbook`."""
 
 
 class Strength(StrEnum):
@@ -103,7 +108,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     signatures: tuple[Signature, ...] = ()
     fixed_in: Line | None = None
     references: Annotated[
-        tuple[Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$", max_length=500)], ...],
+        tuple[Url, ...],
         msgspec.Meta(min_length=1),
     ]
     confidence: Certainty

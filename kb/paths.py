@@ -39,16 +39,21 @@ def cache_directory() -> Path:
     return Path(override) if override else _of_user(platformdirs.user_cache_dir)
 
 
+def packed_guides() -> Path:
+    """The index of the packaged checks and playbooks, made like `packed_index`."""
+    return packed_index().with_name("guides.sqlite.zst")
+
+
 def state_directory() -> Path:
     """Where the last searches are kept; `KB_STATE` overrides the platform's choice."""
     override = os.environ.get("KB_STATE")
     return Path(override) if override else _of_user(platformdirs.user_state_dir)
 
 
-def index_directory(incidents: Iterable[Path], model: str) -> Path:
-    """The index of one list of incident directories and one encoder."""
+def index_directory(incidents: Iterable[Path], model: str, kind: str = "index") -> Path:
+    """The index of one list of incident directories and one encoder; `kind` begins its name."""
     key = b"\0".join([*(os.fsencode(path.resolve()) for path in incidents), model.encode()])
-    return cache_directory() / f"index-{hashlib.sha256(key).hexdigest()[:16]}"
+    return cache_directory() / f"{kind}-{hashlib.sha256(key).hexdigest()[:16]}"
 
 
 def tier_directory(tier: str, model: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import ClassVar
 
@@ -20,6 +21,11 @@ class DocumentedRule:
 
     code: ClassVar[str]
     severity: ClassVar[Severity] = Severity.ERROR
+
+
+def skipped(paths: Iterable[str]) -> str:
+    """The notice about files that are left out."""
+    return f"skipped because of lint errors (run: kb lint): {', '.join(sorted(set(paths)))}"
 
 
 class Problem(msgspec.Struct, frozen=True, order=True):

@@ -40,6 +40,9 @@ healthy."""
 SHOW_ALSO_AT = 0.02
 """Below this confidence an incident is not shown behind the first one."""
 
+SYMPTOM_AT = 0.50
+"""From this confidence of a playbook on, a short question names a symptom: it is not healthy."""
+
 MAX_GENERAL_CONFIDENCE = ANSWER_AT - 0.01
 """Cap for a record found only by the kind of failure, without a supporting line."""
 

@@ -15,7 +15,8 @@ def ignore_closed(_folder: Path) -> None:
 
 
 def files_below(directory: Path, on_closed: OnClosed = ignore_closed) -> Iterator[os.DirEntry[str]]:
-    """Yield the regular files below a directory, and links to such, without hidden folders.
+    """Yield the regular files below a directory, and links to such or to nothing: to open one of
+    these says so. Hidden folders are left out, and hidden broken links, by which editors lock.
 
     Links to directories are not followed, so there are no loops. `on_closed` is told of a folder
     that cannot be listed, be it the first one.
@@ -36,7 +37,7 @@ def files_below(directory: Path, on_closed: OnClosed = ignore_closed) -> Iterato
             if _is_folder(entry):
                 if not entry.name.startswith("."):
                     pending.append(entry.path)
-            elif _is_regular(entry):
+            elif is_regular(entry) or _is_broken(entry):
                 yield entry
 
 
@@ -47,9 +48,13 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_regular(entry: os.DirEntry[str]) -> bool:
-    """Of a link, whether it leads to such a file; one that leads in a circle does not."""
+def is_regular(entry: os.DirEntry[str]) -> bool:
+    """Whether it is an ordinary file, or a link to one; a link that leads in a circle is not."""
     try:
         return entry.is_file()
     except OSError:
         return False
+
+
+def _is_broken(entry: os.DirEntry[str]) -> bool:
+    return not entry.name.startswith(".") and not os.path.exists(entry.path)  # noqa: PTH110  Path raises

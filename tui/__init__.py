@@ -15,11 +15,15 @@ def run(settings: Settings, paths: Sequence[Path]) -> int:
     """Open the app, with files, a directory or what is piped in already asked about.
 
     Raises:
-        KbError: a path cannot be read, or the configuration names what does not exist.
+        KbError: a path cannot be read, or the configuration names what does not exist; or the
+            screen broke down.
     """
+    from kb.errors import KbError
     from kb.service.input import from_arguments
     from tui.app import KbApp
 
     app = KbApp(settings, from_arguments(paths))
     app.run()
-    return app.return_code or 0
+    if app.return_code != 0:  # Textual has printed why
+        raise KbError("the screen broke down; kb ask answers without it")
+    return 0

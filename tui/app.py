@@ -16,6 +16,7 @@ from textual.screen import Screen
 from kb.errors import KbError, SettingsError
 from kb.service.input import UserInput
 from tui.actions import ACTIONS, Place, bindings, keymap
+from tui.driver import TerminalDriver
 from tui.keys import know_alt_enter
 from tui.screens.main import MainScreen
 from tui.service_app import ServiceApp
@@ -40,6 +41,7 @@ class KbApp(ServiceApp, inherit_bindings=False):
 
     def __init__(self, settings: Settings, user_input: UserInput) -> None:
         super().__init__(settings)
+        self.driver_class = TerminalDriver
         know_alt_enter()
         self._user_input = user_input
         self._nothing_obeyed = NothingObeyed()

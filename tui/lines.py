@@ -118,7 +118,7 @@ class Lines:
     @property
     def notices(self) -> list[str]:
         """What the user should know about the source; grows while lines are counted."""
-        return [notice for notice in (self._notice, self._source.notice) if notice]
+        return [notice for notice in (self._notice, self._source.loss) if notice]
 
     def count(self) -> Iterator[int]:
         """Count the lines, for a thread: yields how many are known after every 50 ms of work.

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from kb.soft_breaks import join_soft_breaks
+from kb.verdict import percent
+
 if TYPE_CHECKING:
     from kb.diagnosis import Diagnosis, Note
     from kb.job import Job
@@ -15,37 +18,16 @@ _VERDICTS = {
     "match": ("●", "Match", "$success", "a known incident"),
     "possible": ("◐", "Possible", "$warning", "worth reading, but not certain"),
     "unknown": ("○", "Unknown", "$error", "no known incident matches"),
-    "healthy": ("✓", "Healthy", "$success", "no sign of a failure"),
+    "healthy": ("✓", "Healthy", "$success", "the work went on to its end"),
 }
 
 _MAX_NAMES = 2
 """Number of ranks named in the line of those that failed first; it does not wrap."""
 
-_FOLLOW_ON = """\
-## Only follow-on errors
-
-These errors follow from another failure. Look for the original failure: in an earlier line, or in
-the log of another rank or host.
-"""
-_HEALTHY = """\
-## No sign of a failure
-
-No line of this log shows an error, and no known hang fits it.
-"""
-_SLOW = "The job is slow, but it did not fail: press `r` to see the slow rank.\n"
-_EMPTY = "## Nothing to read\n\nThe input is empty.\n"
-_UNKNOWN = """\
-## Nothing known matches
-
-This is a failure, but no record fits it well enough.
-
-**What would help**
-
-- the earliest error across all ranks, with the lines before it
-- the logs of all ranks: open their directory with `o`
-- the versions and the launch command
-
-Once it is solved, press `n` to draft a record from this log, so that kb recognises the next one.
+_SLOW = "Press `r` to see the slow rank.\n"
+_HELPFUL = """\
+The logs of all ranks tell most: open their directory with `o`. Once it is solved, press `n` to
+draft a record from this log, so that kb recognises the next one.
 """
 
 
@@ -77,18 +59,38 @@ def explain(diagnosis: Diagnosis) -> str:
 
 
 def _explained(diagnosis: Diagnosis) -> Iterator[str]:
+    from kb.diagnosis import without_incident
+
+    yield f"{without_incident(diagnosis)}\n"
     if diagnosis.verdict == "healthy":
-        yield _HEALTHY
         if diagnosis.job and diagnosis.job.culprits:
             yield _SLOW
-    elif diagnosis.verdict == "possible":
-        yield _FOLLOW_ON
-    elif not diagnosis.evidence.total_lines:
-        yield _EMPTY
-    else:
-        yield _UNKNOWN
+    elif diagnosis.evidence.total_lines:
+        yield from _way_forward(diagnosis)
+        yield _HELPFUL
         yield from _nearest(diagnosis)
     yield from _notes(diagnosis.notes)
+
+
+def _way_forward(diagnosis: Diagnosis) -> Iterator[str]:
+    """The leading playbook and the check to run."""
+    from kb.diagnosis import collecting
+
+    if not diagnosis.playbooks:
+        return
+    leading = diagnosis.playbooks[0]
+    playbook = leading.playbook
+    yield f"**Symptom: {playbook.title}** ({percent(leading.confidence)})\n"
+    yield "Secure before a restart:\n"
+    yield from (f"- {what}" for what in playbook.body.secure)
+    yield f"- by a script for every host: `{collecting(playbook)}`"
+    if step := diagnosis.next:
+        header = step.check.header
+        yield f"\nCheck next: **{step.check.title}**\n"
+        yield f"```{step.command.language}\n{step.command.run}\n```\n"
+        yield f"Where: {header.where} ({header.cost.risk.in_words})  "
+        yield f"Why: {join_soft_breaks(step.why)}\n"
+    yield f"All checks and causes: `kb show {playbook.id}`\n"
 
 
 def _nearest(diagnosis: Diagnosis) -> Iterator[str]:

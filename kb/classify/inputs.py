@@ -7,14 +7,16 @@ A unit is a path or a URL. With unit `file`, each file is a unit, however it was
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, cast
 
-from kb.errors import LogError, MissingExtraError
+from kb.containment import reason
+from kb.errors import KbError, LogError, MissingExtraError
 from kb.log import Log, Source
 from kb.log.reader import Readable, log_files
 from kb.paths import expand_user
@@ -70,25 +72,49 @@ def _is_remote(path: str) -> bool:
 def _hits(argument: str) -> list[str]:
     """The argument itself, or the paths that match it as a pattern."""
     if _is_remote(argument):
-        system, path = _filesystem(argument)
-        found = system.glob(path) if glob.has_magic(path) else [path] * system.exists(path)
-        return [system.unstrip_protocol(hit) for hit in found]
+        with _remote(argument):
+            system, path = _filesystem(argument)
+            found = system.glob(path) if glob.has_magic(path) else [path] * system.exists(path)
+            return [system.unstrip_protocol(hit) for hit in found]
     # Not pathlib: its patterns cannot be absolute, and it raises on names that are too long.
     if os.path.lexists(argument):
         return [argument]
     try:
-        return glob.glob(str(expand_user(argument)), recursive=True)  # noqa: PTH207
+        return _matching(str(expand_user(argument)))
     except RecursionError as error:
-        reason = "directories lie too deep for a pattern; name the directory instead"
-        raise LogError(argument, reason) from error
+        why = "directories lie too deep for a pattern; name the directory instead"
+        raise LogError(argument, why) from error
+
+
+def _matching(pattern: str) -> list[str]:
+    """The paths that match a pattern, each once. It is matched part by part: taken as a whole,
+    several `**` find each path in as many ways as they can share its folders."""
+    found = [""]
+    for before, part in itertools.pairwise(("", *PurePath(pattern).parts)):
+        if not before == part == "**":
+            found = list(dict.fromkeys(hit for base in found for hit in _within(base, part)))
+    directories = pattern.endswith(os.sep)
+    return [hit for hit in found if hit and (not directories or os.path.isdir(hit))]  # noqa: PTH112
+
+
+def _within(base: str, part: str) -> Iterator[str]:
+    """The paths that one part of a pattern matches in a directory; "" is the current one."""
+    if base and not os.path.isdir(base):  # noqa: PTH112  Path raises on a name that is too long
+        return
+    if part == "**" and not base:
+        yield base
+    for hit in glob.glob(os.path.join(glob.escape(base), part), recursive=True):  # noqa: PTH118, PTH207
+        yield hit.rstrip(os.sep) or hit
 
 
 def _files_below(path: str) -> Iterator[str]:
     """All files below a directory, without hidden folders, and the folders that cannot be listed;
     for a file, the file itself."""
     if _is_remote(path):
-        system, inside = _filesystem(path)
-        yield from map(system.unstrip_protocol, system.find(inside))
+        with _remote(path):
+            system, inside = _filesystem(path)
+            found = [system.unstrip_protocol(file) for file in system.find(inside)]
+        yield from found
         return
     if not Path(path).is_dir():
         yield path
@@ -96,6 +122,17 @@ def _files_below(path: str) -> Iterator[str]:
     closed: list[Path] = []
     yield from map(str, log_files(Path(path), closed.append))
     yield from map(str, closed)
+
+
+@contextmanager
+def _remote(url: str) -> Iterator[None]:
+    """Whatever the library of a URL raises, it cannot be read."""
+    try:
+        yield
+    except KbError:
+        raise
+    except Exception as error:
+        raise LogError(url, reason(error)) from error
 
 
 def _filesystem(url: str) -> tuple[Any, str]:
@@ -111,8 +148,9 @@ def _filesystem(url: str) -> tuple[Any, str]:
 
 
 def _remote_log(url: str) -> Log:
-    system, path = _filesystem(url)
-    files = sorted(system.find(path))
+    with _remote(url):
+        system, path = _filesystem(url)
+        files = sorted(system.find(path))
     if not files:
         raise LogError(url, "no such file or directory")
     if files == [path]:

@@ -20,7 +20,7 @@ from kb.files import (
     MAX_STORED_BYTES,
     cannot_write,
     decode_json,
-    read_regular,
+    read_given,
     write_new,
     write_whole,
 )
@@ -140,7 +140,7 @@ def read_rows(path: Path) -> list[ResultRow]:
         OutputError: the file cannot be read, or holds something else.
     """
     try:
-        return list(_rows(read_regular(path).removesuffix(b"\n"), path))
+        return list(_rows(read_given(path).removesuffix(b"\n"), path))
     except OSError as error:
         raise OutputError(f"cannot read {path}: {error.strerror or error}") from error
 

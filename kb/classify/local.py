@@ -17,6 +17,8 @@ from contextlib import contextmanager
 
 from kb.classify.result import Outcome, Unreadable
 from kb.classify.worker import Worker
+from kb.containment import shortage
+from kb.errors import KbError
 from kb.settings import Settings
 
 _MAX_QUEUED_PER_WORKER = 4
@@ -32,6 +34,8 @@ the names of modules."""
 
 _worker: Worker
 """Of this process, when it is one of the pool."""
+_missing: str | None = None
+"""What the system did not give the worker."""
 
 
 class _CrashError(Exception):
@@ -66,6 +70,7 @@ def _alone(unit: str, settings: Settings) -> Iterator[Outcome]:
 
 def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
     """Classify what is in the queue and take it out."""
+    _leave_lost_directory()
     context = multiprocessing.get_context("spawn")
     with _starting_processes():
         pool = ProcessPoolExecutor(jobs, context, _start, (settings,))
@@ -87,6 +92,14 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
         for process in multiprocessing.active_children():
             process.terminate()
         raise
+
+
+def _leave_lost_directory() -> None:
+    """No process can be started in a directory that was deleted, and no path leads from there."""
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        os.chdir("/")
 
 
 @contextmanager
@@ -129,9 +142,14 @@ def _signals_put_off() -> Iterator[None]:
 
 
 def _start(settings: Settings) -> None:
-    global _worker
-    threading.Thread(target=_end_with_parent, name="end with parent", daemon=True).start()
-    _worker = Worker(settings)
+    global _worker, _missing
+    try:
+        threading.Thread(target=_end_with_parent, name="end with parent", daemon=True).start()
+        _worker = Worker(settings)
+    except BaseException as error:
+        _missing = shortage(error)
+        if _missing is None:
+            raise
 
 
 def _end_with_parent() -> None:
@@ -144,4 +162,6 @@ def _end_with_parent() -> None:
 
 
 def _classify(unit: str) -> Outcome:
+    if _missing:
+        raise KbError(_missing)
     return _worker.classify(unit)

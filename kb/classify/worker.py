@@ -32,4 +32,5 @@ class Worker:
         except LogError as error:
             return Unreadable(unit, str(error))
         except Exception as error:  # noqa: BLE001  one broken file must not stop thousands
-            return Unreadable(unit, f"cannot read {unit}: {type(error).__name__}: {error}")
+            failure = LogError(unit, f"{type(error).__name__}: {error}")
+            return Unreadable(unit, str(failure))

@@ -23,6 +23,7 @@ COMMANDS = {
     "ask": "diagnose an error, a log or a directory of logs",
     "chat": "discuss an error in a plain terminal",
     "classify": "diagnose many logs and count the incidents in them",
+    "collect": "write a script that gathers evidence on the nodes",
     "show": "print one incident",
     "list": "list all incidents",
     "new": "draft a new incident, from a log or from scratch",
@@ -70,12 +71,6 @@ class _LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KbError as error:
-            raise click.ClickException(str(error)) from error
 
 
 def _import_command(name: str) -> click.Command:
@@ -127,6 +122,19 @@ def cli(ctx: click.Context) -> None:
         from kb.cli.terminal import put
 
         put(ctx.get_help())
+
+
+class NewFile(click.Path):
+    """The name of a file to write."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A `Path`, which would not tell `x/` from `x`."""
+        if os.fspath(value).endswith(os.sep):
+            self.fail(f"{value} names a directory; add the name of a file", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def incidents_option(function: Function) -> Function:

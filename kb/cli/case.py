@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,18 +40,26 @@ _file_option = click.option(
 
 
 def read_case(text: Sequence[str], paths: Sequence[Path]) -> Log | None:
-    """The log that the arguments make; None where there are none.
+    """The log that the arguments make; None where there are none. Words that all name files, behind
+    a path, are paths too.
 
     Raises:
         LogError: a path cannot be read.
     """
     from kb.log import Log
 
+    if paths and text and all(map(_is_file, text)):
+        # The shell made `-f *.log` into one path for the option and words behind it.
+        text, paths = (), (*paths, *map(Path, text))
     sources: list[Source] = list(Log.from_text(" ".join(text)).sources) if text else []
     for path in paths:
         log = Log.from_stream(sys.stdin.buffer) if str(path) == "-" else Log.from_paths([path])
         sources.extend(log.sources)
     return Log(sources) if sources else None
+
+
+def _is_file(word: str) -> bool:
+    return os.path.isfile(word)  # noqa: PTH113  Path.is_file raises where a name is too long
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import termios
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -67,12 +69,32 @@ def _said() -> Iterator[str]:
 def _lines_of_terminal() -> Iterator[str]:
     with suppress(ImportError):
         import readline  # noqa: F401  input() then edits lines and remembers them
-    while True:
-        try:
-            yield input(_PROMPT)
-        except EOFError:
-            put("")
-            return
+    with _given_back_on_quit():
+        while True:
+            try:
+                yield input(_PROMPT)
+            except EOFError:
+                put("")
+                return
+
+
+@contextmanager
+def _given_back_on_quit() -> Iterator[None]:
+    """Undo what readline does to the terminal before Ctrl-\\ ends the process."""
+    modes = termios.tcgetattr(sys.stdin)
+
+    def end(number: int, _frame: object) -> None:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, modes)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    before = signal.getsignal(signal.SIGQUIT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGQUIT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGQUIT, before)
 
 
 def _lines_of_pipe() -> Iterator[str]:

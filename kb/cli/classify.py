@@ -12,12 +12,12 @@ from pathlib import Path
 import click
 
 from kb.classify import Journal, Outcome, Run, Unit, classify_here, find_units, run, summarize
-from kb.cli import incidents_option
+from kb.cli import NewFile, incidents_option
 from kb.cli.exit_codes import ExitCode, of_check
 from kb.cli.results import Format, check_output, kept, open_journal, write
 from kb.cli.terminal import progress, say
 from kb.corpus.sync import prepare
-from kb.errors import LogError, OutputError
+from kb.errors import LogError, OutputError, short_name
 from kb.settings import Settings, load_settings
 
 
@@ -50,7 +50,7 @@ class Engine(StrEnum):
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NewFile(),
     metavar="FILE",
     help="Write to FILE; it must not exist yet.",
 )
@@ -145,7 +145,7 @@ def _tell(finished: Run, output: Path | None, journal: Journal | None) -> None:
     """Report skipped inputs and, after a stop, how to continue."""
     unreadable = finished.unreadable
     if unreadable:
-        names = ", ".join(sorted(unit.path for unit in unreadable))
+        names = ", ".join(sorted(short_name(unit.path) for unit in unreadable))
         inputs = "input" if len(unreadable) == 1 else "inputs"
         say(f"skipped {len(unreadable)} unreadable {inputs}: {names}")
     if finished.stopped:

@@ -10,6 +10,7 @@ from kb.cli import incidents_option
 from kb.cli.exit_codes import of_check
 from kb.cli.terminal import put, say
 from kb.corpus.directories import IncidentDirectories
+from kb.problem import skipped
 from kb.settings import load_settings
 
 
@@ -25,14 +26,15 @@ def command(base: str, incidents: tuple[Path, ...]) -> None:
     """
     from kb.contribute.diff import compare
     from kb.contribute.git_base import library_at
+    from kb.evidence.secrets import without_secrets
     from kb.views.diff import diff_lines
 
     library = IncidentDirectories(load_settings(incidents).incidents)
     with library_at(base, library) as before:
-        comparison = compare(before, library)
+        comparison = without_secrets(compare(before, library))
     for line in diff_lines(comparison):
         put(line)
     if comparison.wrong:
-        say(f"skipped because of lint errors (run: kb lint): {', '.join(comparison.wrong)}")
+        say(skipped(comparison.wrong))
     good = not any(move.is_worse for move in comparison.moves)
     raise click.exceptions.Exit(of_check(good=good))

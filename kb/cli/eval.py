@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -11,11 +11,15 @@ from kb.cli import incidents_option
 from kb.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import RenderableType
 
     from kb.evaluate import Report
     from kb.evaluate.chat import ChatReport
     from kb.evaluate.jobs import JobReport
+
+Measured = TypeVar("Measured", bound="Report | JobReport | ChatReport")
 
 
 @click.command("eval")
@@ -59,18 +63,23 @@ def command(
         raise click.UsageError("give exactly one of: files of labelled reports, --jobs DIR, --chat")
     settings = load_settings(incidents)
     if chat:
-        _print(*_measured_chat(settings), as_json)
+        from kb.views.chat_evaluation import render_chat
+
+        _print(_measured_chat(settings), render_chat, as_json)
     elif jobs:
-        _print(*_measured_jobs(jobs, settings), as_json)
+        from kb.views.evaluation import render_jobs
+
+        _print(_measured_jobs(jobs, settings), render_jobs, as_json)
     else:
-        _print(*_measured_reports(paths, settings, directory), as_json)
+        from kb.views.evaluation import render
+
+        _print(_measured_reports(paths, settings, directory), render, as_json)
 
 
-def _measured_jobs(jobs: Path, settings: Settings) -> tuple[JobReport, RenderableType]:
+def _measured_jobs(jobs: Path, settings: Settings) -> JobReport:
     from kb.cli.terminal import progress, say
     from kb.corpus.base import KnowledgeBase
     from kb.evaluate.jobs import measure_jobs, read_truths, run_jobs
-    from kb.views.evaluation import render_jobs
 
     truths = read_truths(jobs)
     outcomes = []
@@ -78,17 +87,15 @@ def _measured_jobs(jobs: Path, settings: Settings) -> tuple[JobReport, Renderabl
         for outcome in run_jobs(truths, knowledge):
             outcomes.append(outcome)
             report(len(outcomes), len(truths))
-    result = measure_jobs(outcomes)
-    return result, render_jobs(result)
+    return measure_jobs(outcomes)
 
 
-def _measured_chat(settings: Settings) -> tuple[ChatReport, RenderableType]:
+def _measured_chat(settings: Settings) -> ChatReport:
     from kb.cli.terminal import progress, say
     from kb.corpus.base import KnowledgeBase
     from kb.corpus.directories import IncidentDirectories
     from kb.evaluate.chat import measure_chat, talk
     from kb.evaluate.lookalikes import lookalikes
-    from kb.views.chat_evaluation import render_chat
 
     incidents, _problems = IncidentDirectories(settings.incidents).load()
     by_id = {incident.id: incident for incident in incidents}
@@ -98,22 +105,24 @@ def _measured_chat(settings: Settings) -> tuple[ChatReport, RenderableType]:
         for group in groups:
             reports.append(talk(group, by_id, knowledge))
             report(len(reports), len(groups))
-    result = measure_chat(reports)
-    return result, render_chat(result)
+    return measure_chat(reports)
 
 
 def _measured_reports(
     paths: tuple[Path, ...], settings: Settings, directory: Path | None
-) -> tuple[Report, RenderableType]:
+) -> Report:
     from kb.cli.terminal import progress, say
     from kb.corpus.base import KnowledgeBase
     from kb.corpus.directories import IncidentDirectories
     from kb.evaluate import measure, read_cases, run
-    from kb.views.evaluation import render
+    from kb.evaluate.plots import check_plots, plots
+    from kb.files import write_new
 
-    cases = [case for path in paths for case in read_cases(path)]
+    if directory:
+        check_plots(directory)
     records, _problems = IncidentDirectories(settings.incidents).load()
     systems = {record.id: record.header.systems[0] for record in records}
+    cases = [case for path in paths for case in read_cases(path, systems)]
     with progress("asking") as report, KnowledgeBase.open(settings, notify=say) as knowledge:
         outcomes = []
         for outcome in run(cases, knowledge, systems.keys()):
@@ -121,19 +130,19 @@ def _measured_reports(
             report(len(outcomes), len(cases))
     result = measure(outcomes, systems)
     if directory:
-        from kb.evaluate.plots import plot
-
-        for path in plot(result, directory):
-            say(f"wrote {path}")
-    return result, render(result)
+        for name, drawn in plots(result):
+            say(f"wrote {write_new(directory / name, drawn)}")
+    return result
 
 
-def _print(result: Report | JobReport | ChatReport, view: RenderableType, as_json: bool) -> None:
+def _print(result: Measured, render: Callable[[Measured], RenderableType], as_json: bool) -> None:
+    """A set of reports is shared, and so is what is found with it: both forms are masked."""
     from kb.cli.terminal import put_json, show
+    from kb.evidence.secrets import without_secrets
+    from kb.service.wire import indented
 
+    masked = without_secrets(result)
     if as_json:
-        from kb.service.wire import indented
-
-        put_json(indented(result))
+        put_json(indented(masked))
     else:
-        show(view)
+        show(render(masked))

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
+from index.documents import Changes
 from kb.cli import incidents_option
 from kb.cli.terminal import progress, put, say
-from kb.corpus.sync import curated_sync, index_path, load_in_background
+from kb.corpus.sync import curated_sync, guides_sync, index_path, load_in_background
 from kb.settings import load_settings
 
 
@@ -24,14 +25,21 @@ def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
     encoder = load_in_background(settings.model)
     with progress("Building the index") as report:
         changes, problems = curated_sync(settings, encoder, report, say).update(rebuild=rebuild)
+        guides, wrong = guides_sync(settings, encoder, report, say).update(rebuild=rebuild)
+        problems += wrong
     for problem in problems:
         say(str(problem))
-    total = changes.added + changes.changed + changes.unchanged
-    put(
-        f"{total} incidents: {changes.added} added, {changes.changed} changed,"
-        f" {changes.removed} removed, {changes.unchanged} unchanged;"
-        f" {changes.encoded} passages encoded"
-    )
+    put(_said(changes, "incidents"))
+    put(_said(guides, "checks and playbooks"))
     put(f"index: {index_path(settings)}")
     if problems:
         say(f"{len({problem.path for problem in problems})} files skipped; fix them as shown")
+
+
+def _said(changes: Changes, what: str) -> str:
+    total = changes.added + changes.changed + changes.unchanged
+    return (
+        f"{total} {what}: {changes.added} added, {changes.changed} changed,"
+        f" {changes.removed} removed, {changes.unchanged} unchanged;"
+        f" {changes.encoded} passages encoded"
+    )

@@ -12,6 +12,7 @@ from kb.cli.terminal import put, put_json, say
 from kb.containment import contained
 from kb.contribute.lint import chosen_files, lint
 from kb.corpus.directories import IncidentDirectories
+from kb.evidence.secrets import without_secrets
 from kb.problem import Severity
 from kb.settings import load_settings
 from kb.views.lint import FORMATS
@@ -38,7 +39,7 @@ def command(paths: tuple[Path, ...], fix: bool, form: str, incidents: tuple[Path
     library = IncidentDirectories(load_settings(incidents).incidents)
     if fix:
         _fix(paths)
-    count, problems = lint(paths, library)
+    count, problems = without_secrets(lint(paths, library))
     write = put_json if form == "json" else put
     write(FORMATS[form](problems, count), end="")
     wrong = len({problem.path for problem in problems})

@@ -1,4 +1,4 @@
-"""`kb new`: write a new incident."""
+"""`kb new`: write a new record."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli import incidents_option
+from kb.cli import NewFile, incidents_option
 from kb.cli.case import diagnosed, open_service, read_case
 from kb.cli.terminal import put, say
 from kb.cli.unknown import unknown
 from kb.errors import KbError, LogError
 from kb.files import check_new
+from kb.guides import GUIDE_KINDS, Record
+from kb.incident import Incident, Kind
 from kb.paths import expand_user
 from kb.service.service import DEFAULT_MATCHES
 from kb.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from kb.contribute.draft import Answers
-    from kb.incident import Incident
     from kb.log import Log
 
 
 @click.command("new")
+@click.option(
+    "--kind",
+    type=click.Choice([Kind.INCIDENT.value, Kind.CHECK.value, Kind.PLAYBOOK.value]),
+    default=Kind.INCIDENT.value,
+    help="What to draft; a check or playbook starts with every section empty.",
+)
 @click.option(
     "--from-log",
     "logs",
@@ -48,19 +55,21 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NewFile(),
     metavar="FILE",
     help="Write to FILE; it must not exist yet.",
 )
 @incidents_option
 def command(
+    kind: str,
     logs: tuple[Path, ...],
     cluster: str | None,
     results: Path | None,
     output: Path | None,
     incidents: tuple[Path, ...],
 ) -> None:
-    """Draft a new incident from scratch, from a log, or from an unknown cluster.
+    """Draft a new incident from scratch, from a log, or from an unknown cluster; or a check or
+    playbook.
 
     Parts that only a person can fill in are marked `TODO:`. No file is overwritten.
     """
@@ -69,13 +78,18 @@ def command(
     if output:
         check_new(output)
     settings = load_settings(incidents)
-    if cluster and results:
+    record: Record
+    if kind in GUIDE_KINDS:
+        if logs or cluster:
+            raise click.UsageError(f"a {kind} is not drafted from a log; leave out the log")
+        record = _blank_guide(Kind(kind))
+    elif cluster and results:
         record = _from_log(_log_of_cluster(cluster, results), settings)
     elif logs:
         record = _from_log(_log(logs), settings)
     else:
         record = _from_answers(settings)
-    _write(record, output, settings, edit=not (logs or cluster))
+    _write(record, output, settings, edit=not (logs or cluster) and sys.stdin.isatty())
 
 
 def _log(paths: tuple[Path, ...]) -> Log:
@@ -141,7 +155,13 @@ def _ask() -> Answers:
     return Answers(title, symptom, cause, fix, named)
 
 
-def _write(record: Incident, output: Path | None, settings: Settings, *, edit: bool) -> None:
+def _blank_guide(kind: Kind) -> Record:
+    from kb.contribute.guide_draft import blank_guide
+
+    return blank_guide(kind, f"new-{kind}")
+
+
+def _write(record: Record, output: Path | None, settings: Settings, *, edit: bool) -> None:
     from kb.contribute.draft import save
     from kb.contribute.todo_marks import find_blanks
 

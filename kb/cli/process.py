@@ -4,11 +4,20 @@ their encoding, and the size of the terminal."""
 from __future__ import annotations
 
 import codecs
+import fcntl
 import io
 import json
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
+
+from kb.errors import KbError, LogError, OutputError
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from typing_extensions import Buffer
 
 PLAIN = "kb.plain"
 """How stdout and stderr write a sign that their encoding lacks: as one of ASCII."""
@@ -42,9 +51,13 @@ _SIZE = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
 
 def prepare() -> None:
     """Make usable what the caller handed on."""
-    _open_missing_streams()
+    _replace_unusable_streams()
     _write_any_text()
+    _wait_for_slow_ends()
+    _lose_what_stderr_cannot_take()
     _forget_odd_sizes()
+    # OpenBLAS ends the process where it gets no threads. No matrix of kb is large enough for them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def writable(text: str, lacking: str = PLAIN) -> str:
@@ -54,11 +67,60 @@ def writable(text: str, lacking: str = PLAIN) -> str:
     return text.encode(encoding, lacking).decode(encoding)
 
 
-def _open_missing_streams() -> None:
-    """Replace a stream that the caller closed (`<&-`) by the null device."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+class _Refused(io.RawIOBase):
+    """In the place of a stream that cannot be used: whoever does not need it goes on."""
+
+    def __init__(self, error: KbError) -> None:
+        self._error = error
+        self._null = os.open(os.devnull, os.O_RDWR)
+
+    def fileno(self) -> int:
+        """Of the null device."""
+        return self._null
+
+    def readable(self) -> bool:
+        """It can be asked."""
+        return True
+
+    def writable(self) -> bool:
+        """It can be asked."""
+        return True
+
+    def readinto(self, _buffer: object) -> NoReturn:
+        """Raise the error."""
+        raise self._error
+
+    def write(self, _data: object) -> NoReturn:
+        """Raise the error."""
+        raise self._error
+
+
+class _Lossy(io.FileIO):
+    """A file that takes what it can: a message that cannot be written is no failure."""
+
+    def write(self, data: Buffer) -> int:
+        """Write what can be written."""
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def _replace_unusable_streams() -> None:
+    """Replace a stream that the caller closed (`<&-`) or opened for the other direction: what needs
+    it is an error, but for what stderr is told."""
+    no_input = LogError("standard input", "it is closed, or not open for reading")
+    no_output = OutputError("cannot write to stdout: it is closed, or not open for writing")
+    for name, unfit, error in (
+        ("stdin", os.O_WRONLY, no_input),
+        ("stdout", os.O_RDONLY, no_output),
+    ):
+        stream = getattr(sys, name)
+        if stream is None or fcntl.fcntl(stream, fcntl.F_GETFL) & os.O_ACCMODE == unfit:
+            refused = io.TextIOWrapper(_Refused(error), "utf-8", write_through=True)  # type: ignore[type-var]
+            setattr(sys, name, refused)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
 
 
 def _write_any_text() -> None:
@@ -66,6 +128,20 @@ def _write_any_text() -> None:
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, PLAIN), (sys.stderr, PLAIN)):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)
+
+
+def _wait_for_slow_ends() -> None:
+    """A caller may hand on a pipe that does not wait: for Python, nothing to read is then the end,
+    and a full pipe is an error."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        os.set_blocking(stream.fileno(), True)
+
+
+def _lose_what_stderr_cannot_take() -> None:
+    """A message that is lost, because the disk is full or nobody reads it, changes neither the
+    answer nor the exit code."""
+    lossy = io.BufferedWriter(_Lossy(sys.stderr.fileno(), "w", closefd=False))
+    sys.stderr = io.TextIOWrapper(lossy, sys.stderr.encoding, PLAIN, line_buffering=True)
 
 
 def _forget_odd_sizes() -> None:

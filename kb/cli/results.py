@@ -129,10 +129,11 @@ def _rendered(summary: Summary, form: Format, settings: Settings) -> bytes:
 def _records(summary: Summary, settings: Settings) -> dict[str, Incident]:
     """The records of the incidents that were found."""
     wanted = {name for name, _sure, _perhaps in summary.incidents}
-    files = IncidentDirectories(settings.incidents).files()
     found = {}
-    for file in files:
+    for file in IncidentDirectories(settings.incidents).files():
         if file.path.stem in wanted:
             with suppress(IncidentError):  # it was just broken; the page does without
-                found[file.path.stem] = file.read()
+                record = file.read()
+                if isinstance(record, Incident):
+                    found[record.id] = record
     return found

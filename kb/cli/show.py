@@ -1,4 +1,4 @@
-"""`kb show`: one incident."""
+"""`kb show`: one record."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from kb.cli import incidents_option
-from kb.cli.unknown import unknown
-from kb.corpus.directories import IncidentDirectories
-from kb.errors import CorpusError, KbError
+from kb.cli.unknown import record_file
+from kb.corpus.directories import RecordDirectories
+from kb.errors import KbError
 from kb.settings import load_settings
 
 
@@ -21,22 +21,21 @@ def _complete_id(
     """The ids that begin so. A completion has no place to tell what is wrong with the settings, and
     the shell shows an id as it is, so an odd name of a file is left out."""
     try:
-        ids = IncidentDirectories(load_settings(ctx.params.get("incidents") or ()).incidents).ids()
+        settings = load_settings(ctx.params.get("incidents") or ())
+        files = RecordDirectories(settings.incidents).all_files()  # reads none of them
     except KbError:
         return []
-    return [CompletionItem(name) for name in ids if name.startswith(start) and name.isprintable()]
+    names = (file.path.stem for file in files)
+    return [CompletionItem(name) for name in names if name.startswith(start) and name.isprintable()]
 
 
 @click.command("show")
 @click.argument("identifier", metavar="ID", shell_complete=_complete_id)
 @incidents_option
 def command(identifier: str, incidents: tuple[Path, ...]) -> None:
-    """Show the incident ID; in a pipe, print the Markdown of its file."""
-    library = IncidentDirectories(load_settings(incidents).incidents)
-    file = library.find(identifier)
-    if file is None:
-        advice = "run kb list to see all incidents"
-        raise CorpusError(unknown("incident", identifier, library.ids(), advice))
+    """Show the incident, check or playbook ID; in a pipe, print the Markdown of its file."""
+    advice = "run kb list to see all records"
+    file = record_file(identifier, load_settings(incidents).incidents, advice)
     from kb.cli.terminal import put, show  # a completion does not wait for it
 
     if not sys.stdout.isatty():

@@ -10,7 +10,7 @@ from kb.contribute.lint import CheckedFile, read_all
 from kb.contribute.lint.context import LintContext, accepted_before
 from kb.corpus.directories import IncidentDirectories
 from kb.diagnosis import Diagnosis
-from kb.incident import Kind
+from kb.incident import Incident, Kind
 from kb.problem import Problem
 from kb.verdict import ANSWER_AT
 
@@ -74,9 +74,7 @@ _Block = tuple[str, str]
 def compare(before: IncidentDirectories, after: IncidentDirectories) -> Comparison:
     """Search with all evidence in both states, and return the blocks that rank differently."""
     accepted = accepted_before()
-    (old, old_wrong), (new, new_wrong) = (
-        read_all(library.files(), accepted, chosen=True) for library in (before, after)
-    )
+    (old, old_wrong), (new, new_wrong) = (_read(library, accepted) for library in (before, after))
     was, now = ({file.incident.id: file.source for file in files} for files in (old, new))
     common = was.keys() & now.keys()
     is_same = was == now
@@ -92,6 +90,14 @@ def compare(before: IncidentDirectories, after: IncidentDirectories) -> Comparis
         asked=len(ranks_was.keys() | ranks_now.keys()),
         wrong=tuple(sorted({problem.path for problem in problems})),
     )
+
+
+def _read(
+    library: IncidentDirectories, accepted: Mapping[str, Incident]
+) -> tuple[list[CheckedFile], list[Problem]]:
+    files, broken = library.in_use()
+    checked, problems = read_all(files, accepted, chosen=True)
+    return checked, [*broken, *problems]
 
 
 def _ranks(

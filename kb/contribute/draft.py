@@ -21,6 +21,7 @@ from kb.evidence.markers import Grade
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.evidence.systems import system_patterns
 from kb.files import create, free_names
+from kb.guides import Record
 from kb.incident import (
     Body,
     Certainty,
@@ -33,7 +34,7 @@ from kb.incident import (
     Topology,
 )
 from kb.log.prefixes import split_prefix
-from kb.markdown import render
+from kb.markdown import AnyHeader, render
 
 _MAX_EVIDENCE_LINES = 12
 """Number of lines quoted as evidence when some report an error or hint at one."""
@@ -100,7 +101,7 @@ def blank_record(answers: Answers, knowledge: KnowledgeBase) -> Incident:
     return _record(_free_id(answers.title, knowledge), answers, _Found())
 
 
-def save(record: Incident, path: Path) -> Path:
+def save(record: Record, path: Path) -> Path:
     """Write a draft under this name or the next free one, and return its path. Its id is the name
     of the file.
 
@@ -108,9 +109,10 @@ def save(record: Incident, path: Path) -> Path:
         OutputError: it cannot be written.
     """
     for free in free_names(path):
-        header = msgspec.structs.replace(record.header, id=free.stem)
+        header: AnyHeader = msgspec.structs.replace(record.header, id=free.stem)
+        named: Record = msgspec.structs.replace(record, header=header)
         with suppress(FileExistsError):
-            create(free, render(msgspec.structs.replace(record, header=header)).encode())
+            create(free, render(named).encode())
             return free
     raise AssertionError  # names do not end
 

@@ -6,14 +6,18 @@ import inspect
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from kb.contribute.lint import ALL_RULES
-from kb.incident import Header
+from kb.check import CheckHeader
+from kb.contribute.lint import ALL_RULES, GUIDE_RULES
+from kb.incident import Header, Kind
+from kb.markdown.frontmatter import AnyHeader
 from kb.markdown.rules import SHAPE_RULES
+from kb.playbook import PlaybookHeader
 from kb.problem import DocumentedRule
 
 FAMILIES = {
@@ -24,6 +28,7 @@ FAMILIES = {
     "DFT": "drafts of `kb new`",
     "PRO": "prose: actionable steps, and the limits of a match",
     "DUP": "duplicates",
+    "CHK": "checks and playbooks: outputs, findings and the lines of a symptom",
     "SEC": "secrets, and names of machines and people",
 }
 """The letters with which the codes of a family begin, and what the family is about."""
@@ -33,20 +38,37 @@ _COMMAND = "python -m kb.contribute.pages docs"
 
 def pages() -> dict[str, str]:
     """Every file that is written, by its path below `docs`."""
-    rules = sorted((*SHAPE_RULES, *(type(rule) for rule in ALL_RULES)), key=lambda rule: rule.code)
+    rules = sorted(
+        (*SHAPE_RULES, *(type(rule) for rule in (*ALL_RULES, *GUIDE_RULES))),
+        key=lambda rule: rule.code,
+    )
     return {
-        "incident.schema.json": json.dumps(_schema(), indent=2) + "\n",
+        **{
+            f"{name}.schema.json": json.dumps(_schema(name, header), indent=2) + "\n"
+            for name, header in HEADERS.items()
+        },
         "lint/README.md": _index(rules),
         **{f"lint/{rule.code}.md": _page(rule) for rule in rules},
     }
 
 
-def _schema() -> dict[str, Any]:
+HEADERS: Mapping[str, type[AnyHeader]] = {
+    "incident": Header,
+    "check": CheckHeader,
+    "playbook": PlaybookHeader,
+}
+"""The front matter of each form of record."""
+
+
+def _schema(name: str, header: type[AnyHeader]) -> dict[str, Any]:
     """JSON Schema of the front matter, for editors. Dates are text there, as in YAML."""
-    schema = msgspec.json.schema(Header)
+    schema = msgspec.json.schema(header)
+    kinds = [kind for kind in Kind if HEADERS.get(kind, Header) is header]
+    schema["$defs"]["Kind"]["enum"] = sorted(kinds)
+    article = "an" if name[0] in "aeiou" else "a"
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Front matter of an incident record",
+        "title": f"Front matter of {article} {name} record",
         **schema,
     }
 

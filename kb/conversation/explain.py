@@ -45,7 +45,7 @@ def answer(command: Command, conversation: Conversation, knowledge: KnowledgeBas
 
 def _no_such_record(name: str) -> str:
     if not name:
-        return "There is no candidate yet; tell me more, or paste the earliest error."
+        return "There is no candidate yet; tell me more, or paste the first error."
     return f"No record matches {quote(name)}; use its position, its id or words of its title."
 
 

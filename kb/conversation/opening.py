@@ -1,4 +1,4 @@
-"""The first turn: two sentences, what is seen and what is most likely behind it."""
+"""The first turn: what is seen, what is most likely behind it, and what to do now."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Iterator
 
 from kb.conversation.speech import cite, location, quote, quote_with_location, tool_turn
 from kb.conversation.state import Turn
-from kb.diagnosis import By, Diagnosis
-from kb.evidence import EvidenceLine
+from kb.diagnosis import By, Diagnosis, collecting, without_incident
+from kb.evidence import Evidence, EvidenceLine
 from kb.evidence.markers import Grade
 from kb.incident import Kind
 from kb.job import QuotedLine
+from kb.soft_breaks import join_soft_breaks
 from kb.verdict import Verdict, percent
 
 
 def opening(diagnosis: Diagnosis) -> Turn:
     """What is seen, with the lines, and the most likely cause, in the words of its record."""
     lines = list(_seen_lines(diagnosis))
-    text = f"{_seen(diagnosis, lines)} {_likely(diagnosis)}"
+    sentences = f"{_seen(diagnosis, lines)} {_likely(diagnosis)}".strip()
+    text = f"{sentences}{_way_forward(diagnosis)}"
     known = [match.incident.id for match in diagnosis.matches]
     known += [note.incident.id for note in diagnosis.notes]
     return tool_turn(text, known, lines)
@@ -38,8 +40,6 @@ def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
     culprits = diagnosis.job.culprits if diagnosis.job and diagnosis.job.failed else ()
     if culprits:
         return _first_failure(culprits[0])
-    if not diagnosis.evidence.total_lines:
-        return "The input is empty."
     if diagnosis.verdict is Verdict.HEALTHY:
         noise = (
             f"; {quote_with_location(lines[0])} is known noise [{_note(diagnosis)}]"
@@ -48,10 +48,16 @@ def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
         )
         return f"The log shows no failure{noise}."
     if not lines:
-        return "I recognise no failure in this input."
+        return ""
     others = ", ".join(location(line) for line in lines[1:])
-    speaker = "You wrote" if diagnosis.evidence.human_written else "The log says"
-    return f"{speaker} {quote_with_location(lines[0])}{f'; see also {others}' if others else ''}."
+    also = f"; see also {others}" if others else ""
+    return f"{_speaker(diagnosis.evidence)} {quote_with_location(lines[0])}{also}."
+
+
+def _speaker(evidence: Evidence) -> str:
+    if evidence.human_written:
+        return "You wrote"
+    return "The log says" if evidence.is_log else "The input says"
 
 
 def _first_failure(first: QuotedLine) -> str:
@@ -63,7 +69,7 @@ def _first_failure(first: QuotedLine) -> str:
 
 
 def _likely(diagnosis: Diagnosis) -> str:
-    if diagnosis.matches:
+    if diagnosis.matches and not diagnosis.symptom_leads:
         first = diagnosis.matches[0]
         share = percent(first.confidence)
         if diagnosis.verdict is Verdict.MATCH:
@@ -76,10 +82,30 @@ def _likely(diagnosis: Diagnosis) -> str:
             f"This is a follow-on error [{_note(diagnosis)}]: look for the earliest failure, in"
             " earlier lines or in the log of another rank or host."
         )
-    return (
-        "No record fits. Please add the earliest error across all ranks with the lines before"
-        " it, the versions and the launch command."
-    )
+    return without_incident(diagnosis)
+
+
+def _way_forward(diagnosis: Diagnosis) -> str:
+    """The symptom, what to secure, and the check to run next, its command ready to copy; empty for
+    a match, whose fix is the way."""
+    if diagnosis.verdict is Verdict.MATCH or not diagnosis.playbooks:
+        return ""
+    leading = diagnosis.playbooks[0]
+    share, playbook = percent(leading.confidence), leading.playbook
+    lines = [
+        f"\nSymptom ({share}): {playbook.title} [{playbook.id}].",
+        f"Secure before a restart: {'; '.join(playbook.body.secure)}."
+        f" By a script for every host: `{collecting(playbook)}`.",
+    ]
+    if step := diagnosis.next:
+        header = step.check.header
+        lines += [
+            f"Check next: {step.check.title} [{step.check.id}].",
+            f"```{step.command.language}\n{step.command.run}\n```",
+            f"Where: {header.where} ({header.cost.risk.in_words}).",
+            f"Why: {join_soft_breaks(step.why)}",
+        ]
+    return "\n".join(lines)
 
 
 def _note(diagnosis: Diagnosis) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from types import MappingProxyType
 from typing import Self
 
@@ -13,9 +14,11 @@ from index.errors import StoreMissing
 from index.progress import Notify, Report, silent_notify, silent_report
 from index.signatures import Scanner
 from kb.corpus.document import from_payload
+from kb.corpus.guide_shelf import GuideShelf
 from kb.corpus.sync import (
     IndexSync,
     curated_sync,
+    guides_sync,
     load_in_background,
     tier_store,
 )
@@ -37,11 +40,15 @@ class KnowledgeBase:
         encoder: Callable[[], Encoder],
         others: Mapping[TierName, Tier] = NO_TIERS,
         sync: IndexSync | None = None,
+        guides_sync: IndexSync | None = None,
     ) -> None:
+        """With `sync`, and `guides_sync` for the tier of guides among the `others`, `refresh` takes
+        up changed files."""
         self._curated = curated
         self._others = dict(others)
         self._encoder = encoder
         self._sync = sync
+        self._guides_sync = guides_sync
         self._load_scanners()
 
     def _load_scanners(self) -> None:
@@ -69,6 +76,11 @@ class KnowledgeBase:
         """The ids of all curated records."""
         return list(self._curated.snapshot.digests())
 
+    @cached_property
+    def guides(self) -> GuideShelf:
+        """The checks and playbooks."""
+        return GuideShelf(self._others.get(TierName.GUIDES))
+
     def __len__(self) -> int:
         return len(self._curated.snapshot)
 
@@ -80,9 +92,18 @@ class KnowledgeBase:
         """
         if self._sync is None or self._sync.is_current(self._curated.snapshot):
             return False
+        if self._guides_sync:
+            # One look is enough for both: a fingerprint covers the files of every kind.
+            self._refresh_guides(self._guides_sync)
         self._curated.replace(self._sync.open())
         self._load_scanners()
         return True
+
+    def _refresh_guides(self, sync: IndexSync) -> None:
+        tier = self._others[TierName.GUIDES]
+        if tier.is_open:
+            tier.replace(sync.open())
+            self.__dict__.pop("guides", None)
 
     def close(self) -> None:
         """Release the indexes."""
@@ -110,5 +131,10 @@ class KnowledgeBase:
         snapshot = sync.open()
         curated = Tier(TierName.CURATED, lambda: snapshot, encoder, sync.open_again)
         imported = tier_store(TierName.IMPORTED, settings)
-        others = {TierName.IMPORTED: Tier(TierName.IMPORTED, imported.open, encoder)}
-        return cls(curated, encoder, others, sync)
+        of_guides = guides_sync(settings, encoder, report, notify)
+        guides = Tier(TierName.GUIDES, of_guides.open, encoder, of_guides.open_again)
+        others = {
+            TierName.GUIDES: guides,
+            TierName.IMPORTED: Tier(TierName.IMPORTED, imported.open, encoder),
+        }
+        return cls(curated, encoder, others, sync, of_guides)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 
-from index.documents import Changes
-from index.encoder import Encoder, load_encoder, model_name
+from index.documents import Changes, Pattern
+from index.encoder import Encoder, RepeatingEncoder, load_encoder, model_name
 from index.errors import StoreDamaged, StoreError, StoreMissing
 from index.packing import pack
 from index.progress import Notify, Report, silent_notify, silent_report
 from index.snapshot import Snapshot
 from index.store import Store
 from index.vector_cache import CachingEncoder, Lookup
-from kb.corpus.directories import IncidentDirectories
+from kb.corpus.directories import GuideDirectories, IncidentDirectories
 from kb.corpus.sources import DocumentSource
 from kb.corpus.tier import TierName
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.files import write_whole
-from kb.paths import index_directory, packed_index, tier_directory
-from kb.problem import Problem
+from kb.paths import index_directory, packed_guides, packed_index, tier_directory
+from kb.problem import Problem, skipped
 from kb.settings import Settings
 
 
@@ -43,9 +43,11 @@ class IndexSync:
         report: Report = silent_report,
         notify: Notify = silent_notify,
         seed: Path | None = None,
+        extra_patterns: Sequence[Pattern] = MARKER_PATTERNS,
     ) -> None:
         """`model` is the name of the encoder, which is loaded only when something is encoded. An
-        empty store begins with the packed index `seed`."""
+        empty store begins with the packed index `seed`. A scanner of the `extra_patterns` is kept
+        beside that of the documents."""
         self._source = source
         self._store = store
         self._encoder = encoder
@@ -53,6 +55,7 @@ class IndexSync:
         self._report = report
         self._notify = notify
         self._seed = seed
+        self._extra_patterns = extra_patterns
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot holds the documents as they are now."""
@@ -108,15 +111,14 @@ class IndexSync:
             store = Store(None)
             _changes, problems = self._fill(store)
         if problems:
-            wrong = sorted({problem.path for problem in problems})
-            self._notify(f"skipped because of lint errors (run: kb lint): {', '.join(wrong)}")
+            self._notify(skipped(problem.path for problem in problems))
         return store.open()
 
     def _fill(self, store: Store, rebuild: bool = False) -> tuple[Changes, list[Problem]]:
         """Read only what the store does not know yet, and hand it over."""
-        with store.locked():
+        with store.locked(self._notify):
             if self._seed and not rebuild:
-                store.seed(self._seed, MARKER_PATTERNS)
+                store.seed(self._seed, self._extra_patterns)
             fingerprint = self._source.fingerprint()
             content = self._source.read({} if rebuild else store.digests())
             changes = store.update(
@@ -125,7 +127,7 @@ class IndexSync:
                 self._model,
                 fingerprint,
                 self._report,
-                MARKER_PATTERNS,
+                self._extra_patterns,
                 unchanged=content.unchanged,
                 rebuild=rebuild,
             )
@@ -150,6 +152,23 @@ def curated_sync(
     return IndexSync(source, store, encoder, model, report, notify, packed_index())
 
 
+def guides_sync(
+    settings: Settings,
+    encoder: Callable[[], Encoder],
+    report: Report = silent_report,
+    notify: Notify = silent_notify,
+) -> IndexSync:
+    """The index of the checks and playbooks, of the package and of the settings.
+
+    Raises:
+        CorpusError: a directory of incidents cannot be used.
+    """
+    source, model = GuideDirectories(settings.incidents), model_name(settings.model)
+    directory = index_directory(source.directories, model, TierName.GUIDES)
+    store = Store(directory, shared=settings.shared_cache)
+    return IndexSync(source, store, encoder, model, report, notify, packed_guides(), ())
+
+
 def tier_store(tier: TierName, settings: Settings) -> Store:
     """Where the index of a tier beside the curated one lies, built or not."""
     directory = tier_directory(tier, model_name(settings.model))
@@ -166,17 +185,28 @@ def prepare(
     """
     encoder = lru_cache(1)(lambda: load_encoder(settings.model))
     curated_sync(settings, encoder, report, notify).open().close()
+    guides_sync(settings, encoder, report, notify).open().close()
 
 
-def pack_index(target: Path, encoder: Callable[[], Encoder]) -> None:
-    """Write the index of the package's incidents into a file to be shipped, see `Store.seed`. Every
-    record is read again; a passage that an older such file holds is not encoded again.
+def pack_indexes(encoder: Callable[[], Encoder]) -> None:
+    """Write the indexes of the package's records into the files that are shipped, see `Store.seed`.
+    Every record is read again; a passage that an older such file holds is not encoded again.
 
     Raises:
-        OutputError: the file cannot be written.
+        OutputError: a file cannot be written.
     """
+    _pack(IncidentDirectories(), packed_index(), encoder, MARKER_PATTERNS)
+    _pack(GuideDirectories(), packed_guides(), encoder, ())
+
+
+def _pack(
+    source: DocumentSource,
+    target: Path,
+    encoder: Callable[[], Encoder],
+    extra_patterns: Sequence[Pattern],
+) -> None:
     model = model_name()
-    documents = IncidentDirectories().read({}).documents
+    documents = source.read({}).documents
     older, store = Store(None), Store(None)
     older.seed(target)
     with ExitStack() as stack:
@@ -184,7 +214,7 @@ def pack_index(target: Path, encoder: Callable[[], Encoder]) -> None:
         with suppress(StoreError):
             lookup = partial(stack.enter_context(older.open()).vectors, model)
         cached = CachingEncoder(encoder, model, lookup)
-        store.update(documents, lambda: cached, model, "", extra_patterns=MARKER_PATTERNS)
+        store.update(documents, lambda: cached, model, "", extra_patterns=extra_patterns)
     with store.open() as built:
         write_whole(target, pack(built), shared=True)
 
@@ -195,8 +225,8 @@ def load_in_background(model: str | None) -> Callable[[], Encoder]:
 
     def run() -> None:
         try:
-            future.set_result(load_encoder(model))
-        except Exception as error:  # noqa: BLE001  handed to whoever waits
+            future.set_result(RepeatingEncoder(load_encoder(model)))
+        except BaseException as error:  # noqa: BLE001  handed to whoever waits, a panic too
             future.set_exception(error)
 
     # Not a daemon: Python must not end while native code is still loading.

@@ -28,6 +28,8 @@ class TierName(StrEnum):
 
     CURATED = "curated"
     """Reviewed records, of the package and of the team: they alone can be a match."""
+    GUIDES = "guides"
+    """Checks and playbooks, of the package and of the team: they lead to a match, and are none."""
     IMPORTED = "imported"
     """Unreviewed reports: leads, never a match."""
 
@@ -61,6 +63,11 @@ class Tier:
         """
         return self._open()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the index was asked before."""
+        return "snapshot" in self.__dict__
+
     def search(self, query: Query) -> list[Candidate]:
         """Search the index. Many logs are equal after masking, so results are cached."""
         return self._remembered(query)
@@ -91,5 +98,5 @@ class Tier:
 
     def close(self) -> None:
         """Release the index, if it was opened."""
-        if "snapshot" in self.__dict__:
+        if self.is_open:
             self.snapshot.close()

@@ -12,15 +12,25 @@ lines as a known one, so no confidence reaches 1.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 
-from kb.diagnosis.features import Features, Model, load_model
+from msgspec.structs import astuple
+
+from kb.diagnosis.features import Features, Model, PlaybookFeatures, load_model
 
 MAX_SCORE = 20.0
 """In log odds. A higher score changes no answer; `exp` of a much larger score overflows."""
 
 _SPEAK_ALONE = ("strong_signatures", "weak_signatures")
 _SPEAK_TOGETHER = ("coverage", "cosine")
+
+PLAYBOOK_WEIGHTS = PlaybookFeatures(lines=4.0, named=6.0, coverage=2.0, cosine=5.0, linked=3.0)
+PLAYBOOK_BIAS = -6.0
+"""In log odds, chosen and not fitted: no set of logs says which playbook was right. A whole name
+outweighs the bias alone, and so do a line of the symptom and a text of the same meaning together;
+words or a vague likeness alone do not. An incident that is likely brings the playbooks that name
+it; it cannot lead to one alone."""
 
 
 def confidences(candidates: Sequence[Features], model: Model | None = None) -> list[float]:
@@ -39,6 +49,18 @@ def confidences(candidates: Sequence[Features], model: Model | None = None) -> l
         calibrated if position == first else min(share * rest, calibrated)
         for position, share in enumerate(shares)
     ]
+
+
+def share_among_playbooks(playbooks: Sequence[PlaybookFeatures], left: float) -> list[float]:
+    """What the incidents leave, `left` of 1, shared among the playbooks and "none of them"."""
+    odds = [math.exp(min(_playbook_score(features), MAX_SCORE)) for features in playbooks]
+    total = 1.0 + sum(odds)
+    return [left * value / total for value in odds]
+
+
+def _playbook_score(features: PlaybookFeatures) -> float:
+    score: float = sum(map(operator.mul, astuple(PLAYBOOK_WEIGHTS), astuple(features)))
+    return PLAYBOOK_BIAS + score
 
 
 def _calibrated(best: float, model: Model) -> float:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import msgspec
 
 from index.progress import Notify
+from kb.checks import Observation
 from kb.containment import contained
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.confidence import confidences
-from kb.diagnosis.model import MAX_MATCHES_SHOWN, By, Diagnosis, Match, Note, Why
+from kb.diagnosis.model import (
+    MAX_MATCHES_SHOWN,
+    By,
+    Diagnosis,
+    Match,
+    Note,
+    PlaybookMatch,
+    Why,
+)
+from kb.diagnosis.outputs import read_outputs
+from kb.diagnosis.playbooks import next_check, playbooks_for
 from kb.diagnosis.rejection import explain_rejections
 from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve
 from kb.diagnosis.scan import ScannedLog, scan_log
@@ -24,12 +35,16 @@ from kb.verdict import (
     SHOW_ALSO_AT,
     SHOW_AT,
     SHOW_CALM_AT,
+    SYMPTOM_AT,
     Verdict,
     decide,
 )
 
 MAX_CANDIDATES = 40
 """Maximum number of records kept for a conversation; the rest are too unlikely for a question."""
+
+MAX_QUESTION_LINES = 2
+"""A text of more lines is no short question."""
 
 MIN_CONFIDENCE = 0.0001
 """Confidences are rounded to four digits; a record below this value is not a candidate."""
@@ -42,15 +57,31 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
         LogError: the log cannot be read.
     """
     started = time.perf_counter()
-    scanned = scan_log(log, knowledge.signatures, knowledge.markers)
+    scanned = scan_log(log, knowledge.signatures, knowledge.markers, knowledge.guides.patterns)
     losses = scanned.losses
     analysis = None
     with contained("nothing is said of who failed first", losses.append):
         analysis = analyse(scanned.files, scanned.dumps, scanned.damaged_dumps, losses.append)
+    observations: tuple[Observation, ...] = ()
+    with contained("the outputs of checks are not read", losses.append):
+        observations = read_outputs(scanned.windows, knowledge, scanned.collected)
     opinion = _opinion(scanned, knowledge, analysis)
+    if scanned.collected:
+        opinion = _without_log(opinion, {one.output.source for one in scanned.collected})
     verdict = opinion.verdict
-    if verdict is Verdict.HEALTHY and losses:
-        verdict = Verdict.UNKNOWN  # what is left out may tell of a failure
+    if verdict is Verdict.HEALTHY and (log.losses or losses or scanned.collected):
+        # What could not be read, or is left out, or the log of the job, may tell of a failure.
+        verdict = Verdict.UNKNOWN
+    playbooks: tuple[PlaybookMatch, ...] = ()
+    if _has_symptom(opinion.evidence, analysis):
+        with contained("no playbook is named", losses.append):
+            known = opinion.matches or opinion.ranked
+            playbooks = playbooks_for(opinion.evidence, known, knowledge)
+    if verdict is Verdict.HEALTHY:
+        if _names_symptom(opinion.evidence, playbooks):
+            verdict = Verdict.UNKNOWN
+        else:
+            playbooks = ()
     return Diagnosis(
         verdict=verdict,
         matches=shown(opinion.matches)[:top],
@@ -65,7 +96,36 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
             if verdict is Verdict.UNKNOWN
             else ()
         ),
+        observations=observations,
+        playbooks=playbooks,
+        next=(
+            None
+            if verdict is Verdict.MATCH  # its fix comes next
+            else next_check(
+                playbooks,
+                opinion.evidence,
+                knowledge,
+                job_ended=_failed(analysis),
+                taken={one.origin.check for one in scanned.collected},
+            )
+        ),
     )
+
+
+def _has_symptom(evidence: Evidence, analysis: Analysis | None) -> bool:
+    """Whether something is wrong, or asked; the words of a log that only goes on say nothing."""
+    return (
+        evidence.states_failure or evidence.told or _may_be_question(evidence) or _failed(analysis)
+    )
+
+
+def _names_symptom(evidence: Evidence, playbooks: Sequence[PlaybookMatch]) -> bool:
+    """Whether somebody asks about a symptom; a whole log may speak of one in passing."""
+    return _may_be_question(evidence) and bool(playbooks) and playbooks[0].confidence >= SYMPTOM_AT
+
+
+def _may_be_question(evidence: Evidence) -> bool:
+    return evidence.total_lines <= MAX_QUESTION_LINES
 
 
 class _Opinion(msgspec.Struct, frozen=True):
@@ -77,14 +137,15 @@ class _Opinion(msgspec.Struct, frozen=True):
     matches: list[Match]
     """Those worth showing."""
     notes: tuple[Note, ...]
-    no_failure_seen: bool
+    all_is_well: bool
+    """The log itself shows that the work went on to its end, without a failure."""
 
     @property
     def verdict(self) -> Verdict:
         return decide(
             self.matches[0].confidence if self.matches else None,
             follow_on=any(note.incident.kind is Kind.CASCADE for note in self.notes),
-            healthy=self.no_failure_seen,
+            healthy=self.all_is_well,
         )
 
     @property
@@ -110,6 +171,19 @@ def _opinion(scanned: ScannedLog, knowledge: KnowledgeBase, analysis: Analysis |
             return whole
     merged = _merged(opinion.matches, analysis, knowledge, notify)
     return msgspec.structs.replace(opinion, matches=merged)
+
+
+def _without_log(opinion: _Opinion, outputs: Set[str | None]) -> _Opinion:
+    """What outputs of checks alone suggest is below the threshold: a kernel log tells of weeks, and
+    nothing says that the job failed of that."""
+    matches = [
+        msgspec.structs.replace(match, confidence=min(match.confidence, MAX_GENERAL_CONFIDENCE))
+        if all(why.line.file in outputs for why in match.why)
+        else match
+        for match in opinion.matches
+    ]
+    matches.sort(key=lambda match: -match.confidence)
+    return msgspec.structs.replace(opinion, matches=matches)
 
 
 def _merged(
@@ -144,7 +218,8 @@ def _ask(
     ranked = _ranked(found, evidence, no_failure=no_failure)
     show_at = SHOW_CALM_AT if no_failure and evidence.made_progress else SHOW_AT
     matches = ranked if ranked and ranked[0].confidence >= show_at else []
-    return _Opinion(evidence, ranked, matches, _notes(found), no_failure)
+    all_is_well = not evidence.told and (ended_well or (no_failure and evidence.ended_well))
+    return _Opinion(evidence, ranked, matches, _notes(found), all_is_well)
 
 
 def _ended_well(analysis: Analysis | None) -> bool:

@@ -44,6 +44,21 @@ class Features(msgspec.Struct, frozen=True):
     """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
 
 
+class PlaybookFeatures(msgspec.Struct, frozen=True):
+    """The raw features for a playbook. None is negative."""
+
+    lines: float = 0.0
+    """Lines of its symptom that are there, each divided by the number of playbooks that have it."""
+    named: float = 0.0
+    """Largest share of words, weighted by rarity, that a line and a name have in common. 0 to 1."""
+    coverage: float = 0.0
+    """Share of the query's words, weighted by rarity, that the playbook contains. 0 to 1."""
+    cosine: float = 0.0
+    """Cosine of the nearest of its names. 0 to 1."""
+    linked: float = 0.0
+    """Confidence of the incidents that its causes name. 0 to 1."""
+
+
 class FeatureRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How one feature enters the score: as `weight * value`."""
 

@@ -6,9 +6,12 @@ from enum import StrEnum
 
 import msgspec
 
+from kb.check import Check, Command
+from kb.checks import Observation
 from kb.evidence import Evidence, EvidenceLine
 from kb.incident import Incident
 from kb.job import Job
+from kb.playbook import Playbook
 from kb.questions import Belief, QuestionPlan, next_question, seen_in
 from kb.verdict import Verdict, decide
 
@@ -58,6 +61,23 @@ class NearMiss(msgspec.Struct, frozen=True):
     """One sentence."""
 
 
+class PlaybookMatch(msgspec.Struct, frozen=True):
+    """A symptom that the log may have."""
+
+    playbook: Playbook
+    confidence: float
+    """0 to 1. With those of the incidents it adds up to at most 1."""
+
+
+class NextCheck(msgspec.Struct, frozen=True):
+    """What to run next, and for what."""
+
+    check: Check
+    command: Command
+    """The form for the environment of the log."""
+    why: str
+
+
 class Question(msgspec.Struct, frozen=True):
     """What would change the order of the matches."""
 
@@ -83,6 +103,12 @@ class Diagnosis(msgspec.Struct, frozen=True):
     elapsed_ms: float
     nearest: tuple[NearMiss, ...] = ()
     """Where nothing fits: the closest records, and why they were rejected."""
+    observations: tuple[Observation, ...] = ()
+    """What the outputs of checks in the input show, abnormal ones first."""
+    playbooks: tuple[PlaybookMatch, ...] = ()
+    """What the symptom may be, best first; behind the incidents where one matches."""
+    next: NextCheck | None = None
+    """None for a match, whose fix is the next step, and where no playbook fits."""
 
     def with_matches(self, matches: tuple[Match, ...]) -> Diagnosis:
         """The same diagnosis after a conversation ranked its candidates again."""
@@ -94,6 +120,15 @@ class Diagnosis(msgspec.Struct, frozen=True):
         if matches:
             return decide(matches[0].confidence)
         return Verdict.UNKNOWN if self.candidates else self.verdict
+
+    @property
+    def symptom_leads(self) -> bool:
+        """Whether a playbook is likelier than each incident: the symptom is known, its cause is
+        not."""
+        if self.verdict is Verdict.MATCH or not self.playbooks:
+            return False
+        best = self.matches[0].confidence if self.matches else 0.0
+        return self.playbooks[0].confidence > best
 
     @property
     def question(self) -> Question | None:

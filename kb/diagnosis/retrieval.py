@@ -15,6 +15,7 @@ from kb.corpus.document import Entry, declared_pattern, from_payload
 from kb.diagnosis.features import Features
 from kb.diagnosis.model import By, Why
 from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, fact_words
+from kb.evidence.endings import says_end
 from kb.evidence.glossary import has_chinese, translate
 from kb.evidence.markers import Grade
 from kb.incident import Incident, Kind, Strength
@@ -175,11 +176,9 @@ def no_failure_is_seen(found: Sequence[ScoredCandidate], evidence: Evidence) -> 
         if one.incident.kind is Kind.HARMLESS and one.has_signature
         for why in one.why
     }
-    return (
-        evidence.is_log
-        and not evidence.human_written
-        and all(
-            line.grade in (Grade.CONTEXT, Grade.HINT) or (line.file, line.number) in noise
-            for line in evidence.lines
-        )
+    return (evidence.ended_well or (evidence.is_log and not evidence.human_written)) and all(
+        line.grade in (Grade.CONTEXT, Grade.HINT)
+        or (line.file, line.number) in noise
+        or (line.grade is Grade.ERROR and says_end(line.text))
+        for line in evidence.lines
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 
 import msgspec
 
 from kb.errors import DamagedError, EvaluationError
 from kb.evaluate.expressions import check_expression
-from kb.files import decode_json, read_regular
+from kb.files import decode_json, read_given
 
 AMBIGUOUS = "ambiguous"
 """The kind of a report that has no right answer: it is asked, and counts nowhere."""
@@ -29,14 +30,16 @@ class LabelledReport(msgspec.Struct, frozen=True):
     """A regular expression that the fix of a right answer contains, whatever its id."""
 
 
-def read_cases(path: Path) -> list[LabelledReport]:
-    """Read a file of labelled reports.
+def read_cases(path: Path, known: Container[str] | None = None) -> list[LabelledReport]:
+    """Read a file of labelled reports; where it is said which incidents are `known`, about no
+    others: a report of another would count as one that no incident fits.
 
     Raises:
-        EvaluationError: the file cannot be read, or a line is not such an object.
+        EvaluationError: the file cannot be read, a line is not such an object, or names an incident
+            that is not known.
     """
     try:
-        lines = read_regular(path).splitlines()
+        lines = read_given(path).splitlines()
     except OSError as error:
         raise EvaluationError(f"cannot read {path}: {error.strerror or error}") from error
     cases = []
@@ -50,5 +53,11 @@ def read_cases(path: Path) -> list[LabelledReport]:
                 raise EvaluationError(
                     f"{path}:{number} is not a labelled report: {error}"
                 ) from error
+            for name in case.relevant:
+                if known is not None and name not in known:
+                    raise EvaluationError(
+                        f"{path}:{number} names `{name}`, and there is no such incident; correct"
+                        " the id, or add its directory with --incidents DIR"
+                    )
             cases.append(msgspec.structs.replace(case, id=case.id or f"{path.name}:{number}"))
     return cases

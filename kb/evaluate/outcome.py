@@ -11,6 +11,7 @@ from kb.diagnosis import Match, diagnose
 from kb.evaluate.cases import LabelledReport
 from kb.evaluate.expressions import contains
 from kb.log import Log
+from kb.service.wire import with_whole_keys_masked
 from kb.verdict import Verdict
 
 
@@ -61,7 +62,7 @@ def run(
 ) -> Iterator[Outcome]:
     """Ask the engine each case as a user would; `known` are the ids of the library."""
     for case in cases:
-        diagnosis = diagnose(Log.from_text(case.text), knowledge)
+        diagnosis = with_whole_keys_masked(diagnose(Log.from_text(case.text), knowledge))
         answerable = not set(case.relevant).isdisjoint(known)
         yield Outcome(case, diagnosis.verdict, diagnosis.matches, answerable)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.errors import EvaluationError
 from kb.evaluate.measure import Report
+from kb.files import check_new
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,12 +19,35 @@ KINDS = ("svg", "png")
 _SIZE_INCHES = (5.0, 4.0)
 
 
-def plot(report: Report, directory: Path, kinds: Sequence[str] = KINDS) -> list[Path]:
-    """Draw the reliability diagram and precision against coverage; return the files written.
+def check_plots(directory: Path) -> None:
+    """Find out before the work what would otherwise be told after it.
 
     Raises:
-        EvaluationError: matplotlib is not installed, or the directory cannot be written.
+        EvaluationError: matplotlib is not installed.
+        OutputError: a file of a curve is there already, or cannot be written.
     """
+    _new_figure()
+    for name, kind in product(_CURVES, KINDS):
+        check_new(directory / f"{name}.{kind}")
+
+
+def plots(report: Report, kinds: Sequence[str] = KINDS) -> Iterator[tuple[str, bytes]]:
+    """Draw the reliability diagram and precision against coverage: names and contents of files.
+
+    Raises:
+        EvaluationError: matplotlib is not installed.
+    """
+    for name, draw in _CURVES.items():
+        figure = _new_figure()
+        draw(figure, report)
+        for kind in kinds:
+            drawn = BytesIO()
+            undated = {"Date": None} if kind == "svg" else None
+            figure.savefig(drawn, format=kind, metadata=undated, bbox_inches="tight")
+            yield f"{name}.{kind}", drawn.getvalue()
+
+
+def _new_figure() -> Figure:
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -30,20 +56,7 @@ def plot(report: Report, directory: Path, kinds: Sequence[str] = KINDS) -> list[
             "--plot needs matplotlib; run: pip install 'incident-kb[plots]'"
         ) from error
     mpl.rcParams["svg.hashsalt"] = "incident-kb"
-    reliability, coverage = Figure(_SIZE_INCHES), Figure(_SIZE_INCHES)
-    _draw_reliability(reliability, report)
-    _draw_coverage(coverage, report)
-    written = []
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, figure in (("reliability", reliability), ("coverage", coverage)):
-            for kind in kinds:
-                written.append(directory / f"{name}.{kind}")
-                undated = {"Date": None} if kind == "svg" else None
-                figure.savefig(written[-1], metadata=undated, bbox_inches="tight")
-    except OSError as error:
-        raise EvaluationError(f"cannot write to {directory}: {error.strerror}") from error
-    return written
+    return Figure(_SIZE_INCHES)
 
 
 def _draw_reliability(figure: Figure, report: Report) -> None:
@@ -89,3 +102,10 @@ def _draw_coverage(figure: Figure, report: Report) -> None:
         title=f"separation {report.separation:.3f}",
     )
     axes.grid(alpha=0.3)
+
+
+_CURVES: dict[str, Callable[[Figure, Report], None]] = {
+    "reliability": _draw_reliability,
+    "coverage": _draw_coverage,
+}
+"""How each is drawn, by the name of its file."""

@@ -12,6 +12,7 @@ import msgspec
 
 from index.documents import Pattern
 from index.signatures import Scanner
+from kb.evidence.endings import ends_well, is_told_by_a_person
 from kb.evidence.facts import find_facts
 from kb.evidence.folding import FoldedLines
 from kb.evidence.lines import evidence_line, evidence_lines_before
@@ -91,6 +92,8 @@ class Collector:
         texts = [line.text for line in sample]
         human_written = self._short and any(map(is_human_written, texts))
         made_progress = self._made_progress(tail)
+        ended = [line.text for line in tail]
+        told = is_told_by_a_person(texts or ended)
         lines = _most_telling(self._folded.by_grade())
         hit_lines = [hit.line for hit in self._hits.values()]
         return Evidence(
@@ -100,6 +103,8 @@ class Collector:
             total_lines=self._total,
             is_log=not self._short or is_log(texts) or (made_progress and not human_written),
             made_progress=made_progress,
+            ended_well=ends_well(ended) and not told,
+            told=told,
             human_written=human_written,
         )
 

@@ -23,6 +23,8 @@ def join(log: Evidence, told: Evidence) -> Evidence:
         total_lines=log.total_lines + told.total_lines,
         is_log=log.is_log,
         made_progress=log.made_progress,
+        ended_well=False,
+        told=True,
         human_written=True,
     )
 

@@ -57,16 +57,19 @@ MARKER_PATTERNS = tuple(Pattern(marker.pattern, regex=True) for marker in MARKER
 
 _DENIED = re.compile(
     # The first letters of what follows: at most places nothing has to be tried.
-    r"(?=[0nwzaefois])(?:"
+    r"(?=[0nwzaefoismut无没未错失异])(?:"
     r"\b(?:0|no|without|zero|any) (?:known )?(?:\w+ )?(?:errors?|failures?|failed|warnings?)\b"
     r"|\b(?:errors?|failed|failures?|nan \w+)['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null|\[\])\b"
-    r"|\b(?:fail(?:ed|ures?)?|errors?) 0\b"
+    r"|\b(?:fail(?:ed|ures?)?|errors?|unexpected|missing|timeouts?)(?: \w+)?\s*[:=]?\s+0\b"
     r"|\b(?:on_|ignore[_ -]|skip[_ -])(?:error|fail)"
+    r"|(?:错误|失败|异常)(?:数|次数)?\s*[:：=为]?\s*0(?![.\d])|0\s*个?(?:错误|失败|异常)"
+    r"|(?:无|没有|未发现)(?:任何)?(?:错误|失败|异常)"
     r")",
     re.IGNORECASE,
 )
 _CALM = re.compile(
     r"\b(?:INFO|DEBUG|TRACE|NOTICE|LOG|info|debug)\b|^\s*(?:ok \d|PASS|# |\u2713|\u2714|\u221a)"
+    r"|^\s*(?:=== RUN|--- PASS|\[ *(?:RUN|OK) *\])"
 )
 
 

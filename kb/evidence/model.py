@@ -44,5 +44,15 @@ class Evidence(msgspec.Struct, frozen=True):
     """Printed by programs, at least in most of its lines."""
     made_progress: bool
     """It shows steps, requests or an end, so what it was started for happens."""
+    ended_well: bool
+    """Its last lines say that the work is done, and nobody speaks in it who may know better."""
+    told: bool
+    """Somebody may speak in it, rather than a program: suspected of more texts than
+    `human_written`, because who tells of a problem is never told that all is well."""
     human_written: bool
     """A person speaks in it: whoever asks has a problem, even if no line shows one."""
+
+    @property
+    def states_failure(self) -> bool:
+        """Whether a line of it is, or may be, about a failure."""
+        return any(line.grade is not Grade.CONTEXT for line in self.lines)

@@ -17,6 +17,7 @@ import msgspec
 
 from kb.evidence import EvidenceLine
 from kb.evidence.tables import Cell, cells_below
+from kb.log.clean import without_escapes
 from kb.rules import read_rows
 from kb.rules.rows import Column, Secret, Token
 
@@ -52,16 +53,23 @@ class Found(NamedTuple):
 
 def mask_secrets(text: str) -> str:
     """Put `<secret: its kind>` in the place of every secret; the rest, and the number of lines,
-    stay. Takes linear time. Its own output it returns unchanged."""
-    text = _marks().sub(lambda mask: _mark(mask[1]), text)
+    stay. Colours of a terminal may stand within a secret or beside it: where one is masked, they
+    go. Takes linear time. Its own output it returns unchanged."""
+    plain = without_escapes(text)
+    masked = _masked(plain)
+    return text if masked == plain else masked
+
+
+def _masked(text: str) -> str:
+    lines = _Lines(_marks().sub(lambda mask: _mark(mask[1]), text))
     for _ in range(_MAX_PASSES):
-        masked = text
+        masked = lines
         for find in (_find_over_lines, _find_in_tables, _find_tokens, _find_within_lines):
             masked = _hide(find, masked)
-        if masked == text:
+        if masked is lines:
             break
-        text = masked
-    return text.translate(_masks())
+        lines = masked
+    return lines.text.translate(_masks())
 
 
 def mask_lines(lines: Sequence[EvidenceLine]) -> tuple[EvidenceLine, ...]:
@@ -78,65 +86,74 @@ def mask_lines(lines: Sequence[EvidenceLine]) -> tuple[EvidenceLine, ...]:
 def without_secrets(value: Value) -> Value:
     """The same value with secrets masked in every text of it, however deep. Of a mapping, the name
     tells as well: `{"HF_TOKEN": "..."}`."""
-    return cast("Value", _without(value))
+    mask = cache(mask_secrets)  # a job names the same files, hosts and times for all its ranks
+    return cast("Value", _without(value, mask))
 
 
-def _without(value: Any) -> Any:
+def _without(value: Any, mask: Callable[[str], str]) -> Any:
     if type(value) is str:
-        return mask_secrets(value)
+        return mask(value)
     if isinstance(value, dict):
-        return {name: _named(name, inner) for name, inner in value.items()}
+        return {name: _named(name, inner, mask) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(map(_without, value))
+        return type(value)(_without(inner, mask) for inner in value)
     if isinstance(value, msgspec.Struct):
-        fields = {name: _without(getattr(value, name)) for name in value.__struct_fields__}
+        fields = {name: _without(getattr(value, name), mask) for name in value.__struct_fields__}
         return msgspec.structs.replace(value, **fields)
     return value
 
 
-def _named(name: Any, value: Any) -> Any:
+def _named(name: Any, value: Any, mask: Callable[[str], str]) -> Any:
     """The value of a name, masked as a whole where the name says that it is a secret."""
     if type(value) is not str:
-        return _without(value)
-    quoted = mask_secrets(f"{name}='{value.replace(chr(39), '_')}'")
-    label = quoted[len(f"{name}='") : -1]
-    return label if _marks().fullmatch(label) else mask_secrets(value)
+        return _without(value, mask)
+    for said in _said_by(name):
+        quoted = mask(f"{said}='{value.replace(chr(39), '_')}'")
+        label = quoted[len(f"{said}='") : -1]
+        if _marks().fullmatch(label):
+            return label
+    return mask(value)
 
 
-def _find_over_lines(text: str) -> Iterator[Found]:
+def _said_by(name: Any) -> Iterator[Any]:
+    """A name, and for one of a variable also what it begins with: `HF_TOKEN_OLD` is a token."""
+    yield name
+    if isinstance(name, str) and name.isupper():
+        yield from accumulate(name.split("_")[:-1], "{}_{}".format)
+
+
+def _find_over_lines(lines: _Lines) -> Iterator[Found]:
     """What goes over several lines: each row looks around the lines that hold one of its words."""
-    lines = _Lines(text)
     for reach, words, detector in _detectors():
         if reach:
             for start, end in lines.regions(words, reach):
-                yield from _find(detector, text, start, end)
+                yield from _find(detector, lines.text, start, end)
 
 
-def _find_tokens(text: str) -> Iterator[Found]:
-    return _find(_any_token(), text, 0, len(text))
+def _find_tokens(lines: _Lines) -> Iterator[Found]:
+    return _find(_any_token(), lines.text, 0, len(lines.text))
 
 
-def _find_within_lines(text: str) -> Iterator[Found]:
+def _find_within_lines(lines: _Lines) -> Iterator[Found]:
     """What lies within a line: each row looks only at lines that hold one of its words."""
-    lines = _Lines(text)
     for reach, words, detector in _detectors():
-        if not reach:
+        if not reach and lines.having(words):
             joined, shift = lines.joined(words)
             for start, end, label in _find(detector, joined, 0, len(joined)):
                 if "\n" not in joined[start:end]:
                     yield Found(start + shift(start), end + shift(start), label)
 
 
-def _find_in_tables(text: str) -> Iterator[Found]:
+def _find_in_tables(lines: _Lines) -> Iterator[Found]:
     """The cells under the name of a secret that would be masked after that name."""
-    lines = _Lines(text)
+    text = lines.text
     for words, heading, label in _columns():
         cells: list[Cell] = []
         for number in lines.having(words):
             if not cells or cells[-1].end < lines.start(number):
                 cells += cells_below(text, lines.start(number), heading)
         said = "\n".join(f"{label}='{text[slice(*cell)].replace(chr(39), '_')}'" for cell in cells)
-        masked = _hide(_find_within_lines, said).split("\n") if cells else []
+        masked = _hide(_find_within_lines, _Lines(said)).text.split("\n") if cells else []
         for cell, line in zip(cells, masked, strict=True):
             if line == f"{label}='{_mark(label)}'" and text[slice(*cell)].translate(_no_masks()):
                 yield Found(*cell, label)
@@ -146,17 +163,18 @@ class _Lines:
     """The lines of a text, and which of them hold a word."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
         self._starts = [0, *(found.end() for found in re.finditer("\n", text)), len(text) + 1]
         self._lowered = "\n" + text.lower()
         self._ends = [found.start() for found in re.finditer("\n", self._lowered)]
-        self._known: dict[tuple[str, ...], list[int]] = {}
+        self._present = {word for word in _all_words() if word in self._lowered}
+        self._known: dict[frozenset[str], list[int]] = {}
         self._known_of_one: dict[str, list[int]] = {}
 
     def start(self, number: int) -> int:
         return self._starts[number]
 
-    def regions(self, words: tuple[str, ...], reach: int) -> list[tuple[int, int]]:
+    def regions(self, words: frozenset[str], reach: int) -> list[tuple[int, int]]:
         """Where lines with one of the words lie, with so many lines before and after them."""
         regions: list[tuple[int, int]] = []
         for number in self.having(words):
@@ -166,11 +184,11 @@ class _Lines:
             regions.append((first, last))
         return [self._region(first, last) for first, last in regions]
 
-    def joined(self, words: tuple[str, ...]) -> tuple[str, Callable[[int], int]]:
+    def joined(self, words: frozenset[str]) -> tuple[str, Callable[[int], int]]:
         """The lines that hold one of the words, and how far a place in them lies from that place
         in the whole text."""
         chosen = self.having(words)
-        parts = [self._text[self._starts[n] : self._starts[n + 1] - 1] for n in chosen]
+        parts = [self.text[self._starts[n] : self._starts[n + 1] - 1] for n in chosen]
         begins = [0, *accumulate(len(part) + 1 for part in parts)]
 
         def shift(place: int) -> int:
@@ -183,10 +201,12 @@ class _Lines:
         count = len(self._starts) - 1
         return self._starts[max(first, 0)], self._starts[min(last + 1, count)] - 1
 
-    def having(self, words: tuple[str, ...]) -> list[int]:
+    def having(self, words: frozenset[str]) -> list[int]:
         """The numbers of the lines that hold one of the words, in order."""
+        if words.isdisjoint(self._present):
+            return []
         if words not in self._known:
-            self._known[words] = sorted(set().union(*map(self._with, words)))
+            self._known[words] = sorted(set().union(*map(self._with, words & self._present)))
         return self._known[words]
 
     def _with(self, word: str) -> list[int]:
@@ -216,12 +236,13 @@ def _find(detector: Detector, text: str, first: int, last: int) -> Iterator[Foun
                 yield Found(start, end, detector.labels[group - 1 if several else 0])
 
 
-def _hide(find: Callable[[str], Iterable[Found]], text: str) -> str:
-    parts, end = [], 0
-    for secret in _joined(find(text)):
+def _hide(find: Callable[[_Lines], Iterable[Found]], lines: _Lines) -> _Lines:
+    """The lines with marks in the place of what is found; the same where that is nothing."""
+    text, parts, end = lines.text, [], 0
+    for secret in _joined(find(lines)):
         parts += [text[end : secret.start], _shown(secret, text)]
         end = secret.end
-    return "".join([*parts, text[end:]])
+    return _Lines("".join([*parts, text[end:]])) if parts else lines
 
 
 def _joined(found: Iterable[Found]) -> Iterator[Found]:
@@ -269,7 +290,7 @@ def _no_masks() -> dict[int, None]:
 
 
 @cache
-def _detectors() -> tuple[tuple[int, tuple[str, ...], Detector], ...]:
+def _detectors() -> tuple[tuple[int, frozenset[str], Detector], ...]:
     """The rows told by what stands around a secret: how many lines they go over, and the words of
     which one stands there."""
     return tuple(
@@ -283,7 +304,7 @@ def _detectors() -> tuple[tuple[int, tuple[str, ...], Detector], ...]:
 
 
 @cache
-def _columns() -> tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...]:
+def _columns() -> tuple[tuple[frozenset[str], re.Pattern[str], str], ...]:
     """The headings of secrets: words one of which stands there, the heading, and what is shown."""
     return tuple(
         (_words(row.sign), _compiled(row.pattern, re.IGNORECASE), row.name)
@@ -291,8 +312,16 @@ def _columns() -> tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...]:
     )
 
 
-def _words(sign: str) -> tuple[str, ...]:
-    return tuple(sign.replace("\\n", "\n").split("¦"))
+def _words(sign: str) -> frozenset[str]:
+    return frozenset(sign.replace("\\n", "\n").split("¦"))
+
+
+@cache
+def _all_words() -> frozenset[str]:
+    return frozenset().union(
+        *(words for _reach, words, _detector in _detectors()),
+        *(words for words, _heading, _label in _columns()),
+    )
 
 
 @cache

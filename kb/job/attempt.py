@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
+from kb.evidence.endings import says_end
 from kb.evidence.markers import Grade
 from kb.job.exits import Exit
 from kb.job.lines import ATTACHED
@@ -100,9 +101,7 @@ class RankLog:
     @property
     def ended_well(self) -> bool:
         """Whether it says so, and does not complain afterwards."""
-        return not self.failures and any(
-            _ENDED_WELL.search(r.text) for r in self.lines[-_END_LINES:]
-        )
+        return not self.failures and any(says_end(line.text) for line in self.lines[-_END_LINES:])
 
     @property
     def exited_well(self) -> bool:

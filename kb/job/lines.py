@@ -25,7 +25,7 @@ _MAX_END_LINES = 1_000
 _MAX_MARKED_LINES = 200
 """Of such a file: of its first marked lines, and of its last."""
 _MAX_FATAL_LINES = 20
-"""Of each block between: its last lines that name a failure, or report an exit."""
+"""Of each block: its last lines that name a failure, or report an exit."""
 _FATAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.grade is Grade.FATAL)
 _EXITS = frozenset(n for n, marker in enumerate(MARKERS) if marker.reports_exit)
 
@@ -94,12 +94,12 @@ class LineKeeper:
 
     def _add_sparse(self, block: MarkedBlock) -> None:
         if not self._ends:
-            self._head = list(_lines(block, islice(block.starts(), self._end), block.marks))
+            first = block.marks[: max(self._budget, 2 * _MAX_MARKED_LINES)]
+            self._head = list(_lines(block, islice(block.starts(), self._end), first))
         if len(self._early) < _MAX_MARKED_LINES:
             self._early += _complaints(block, block.marks[: 2 * _MAX_MARKED_LINES])
-        else:
-            telling = [mark for mark in block.marks if mark[0] in _FATAL or mark[0] in _EXITS]
-            self._late += _complaints(block, telling[-_MAX_FATAL_LINES:])
+        telling = [mark for mark in block.marks if mark[0] in _FATAL or mark[0] in _EXITS]
+        self._late += _complaints(block, telling[-_MAX_FATAL_LINES:])
         self._ends.append(block)
 
 

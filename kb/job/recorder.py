@@ -122,9 +122,12 @@ def read_dump(source: Source) -> Dump | DamagedDump | None:
     if is_text and not head.startswith((*_PICKLE, _JSON)):
         return None
     dump = _decoded(source, rank) if head.startswith((*_PICKLE, _JSON)) else None
-    if dump is None and source.notice is None:
-        what = "it is read as a log" if is_text else "it is left out"
-        source.notice = f"{source.name} cannot be read as a flight-recorder dump; {what}"
+    if dump is None and source.loss is None:
+        failure = f"{source.name} cannot be read as a flight-recorder dump"
+        if is_text:
+            source.notice = f"{failure}; it is read as a log"
+        else:
+            source.loss = f"{failure}; it is left out"
     return dump or DamagedDump(rank, is_text)
 
 

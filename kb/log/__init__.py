@@ -1,5 +1,6 @@
 """Reads logs: any bytes become blocks of clean lines, in bounded memory."""
 
+from kb.log.archive import Collected
 from kb.log.reader import Block, Log, Source
 
-__all__ = ["Block", "Log", "Source"]
+__all__ = ["Block", "Collected", "Log", "Source"]

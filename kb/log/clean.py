@@ -10,10 +10,11 @@ import re
 _ESCAPE = re.compile(
     rb"\x1b(?:"
     rb"\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor movement (ECMA-48, 5.4)
-    rb"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC, DCS and other strings (ECMA-48, 5.6)
+    rb"|[\]PX^_](?:[^\x07\x1b\n]*(?:\x07|\x1b\\))?"  # OSC, DCS and other strings (ECMA-48, 5.6)
     rb"|[ -/]*[0-~]?"  # two-character escapes
     rb")"
 )
+"""Of a string without an end in its line only the start goes: what follows may be a message."""
 _PROGRESS = re.compile(rb"\d\s?%|it/s|s/it|\d/\d+\s*\[|[#=\xe2\x96\x88>.-]{8,}")
 """Only the last digit of a number is looked for: with all of them, a line of digits would be read
 again from each."""
@@ -34,6 +35,14 @@ def clean_block(block: bytes) -> bytes:
     if b"\r" in block:
         block = b"\n".join(map(collapse_progress, block.split(b"\n")))
     return block
+
+
+def without_escapes(text: str) -> str:
+    """A text that was not read from a log, without its escape sequences."""
+    if "\x1b" not in text:
+        return text
+    encoded = text.encode("utf-8", "surrogatepass")
+    return _ESCAPE.sub(b"", encoded).decode("utf-8", "surrogatepass")
 
 
 def collapse_progress(line: bytes) -> bytes:

@@ -18,12 +18,20 @@ class BlockLines:
         self.block = block
         self.data = block.data
         self._texts: dict[int, str] = {}
+        self._found = range(0)
+        """The line in which a match was looked up last, with its newline: the next one is often in
+        it, and a line may be as long as the block."""
         self._counted = (0, 0)
         """An offset and the number of lines before it, as counted last."""
 
     def start_of(self, end: int) -> int:
         """The start of the line in which a match that ends at `end` stands."""
-        return self.data.rfind(b"\n", 0, max(end - 1, 0)) + 1
+        last = max(end - 1, 0)
+        if last not in self._found:
+            stop = self.data.find(b"\n", last)
+            start = self.data.rfind(b"\n", 0, last) + 1
+            self._found = range(start, len(self.data) if stop < 0 else stop + 1)
+        return self._found.start
 
     def starts(self) -> Iterator[int]:
         """The starts of all lines."""

@@ -10,7 +10,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Protocol, cast
 
@@ -20,6 +20,7 @@ import zstandard
 
 from kb.containment import reason
 from kb.errors import LogError
+from kb.log.archive import Collected, has_name_of_archive, is_collected, read_archive
 from kb.log.clean import clean_block, decode_path, strip_controls
 from kb.walk import OnClosed, files_below
 
@@ -34,6 +35,9 @@ _MAX_EXPANSION = 200
 """A compressed source is read up to 200 times its size, and up to 256 MB whatever its size is:
 ordinary logs shrink to a tenth or a fiftieth, and a few kilobytes can be made to grow forever."""
 
+_MAX_WINDOW_BYTES = 1 << 28
+"""Memory that a frame of zstd may ask for: what `--long=28` packs."""
+
 _PACKED_BYTES_AT_ONCE = 512
 """Read of zstd in one step: even these few can expand to 16 MB."""
 
@@ -46,6 +50,8 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+"""What is raised where an archive is damaged or cut off."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGICS = (
     b"\x28\xb5\x2f\xfd",
@@ -79,8 +85,12 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Source:
-    """One stream of bytes, of the file `path` if it is one. `binary` tells, once it is read, that
-    it hardly was text."""
+    """One stream of bytes, of the file `path` if it is one; the output of a check where it is
+    `collected`.
+
+    Once it is read, `binary` tells that it hardly was text, `loss` what of it could not be read,
+    and `notice` what else the user should know about it.
+    """
 
     def __init__(
         self,
@@ -89,16 +99,20 @@ class Source:
         *,
         one_of_many: bool = False,
         path: Path | None = None,
+        collected: Collected | None = None,
     ) -> None:
         self.name = name if name is None else strip_controls(decode_path(name))
         self.path = path
+        self.collected = collected
         self.binary = False
+        self.loss: str | None = None
         self.notice: str | None = None
+        self._title = self.name or "standard input"
         self._opener = opener
         self._one_of_many = one_of_many
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the source's lines. Of many files, one that cannot be read is a notice.
+        """Yield the source's lines. Of many files, one that cannot be read is a loss.
 
         Raises:
             LogError: it cannot be opened or read.
@@ -111,10 +125,12 @@ class Source:
         try:
             yield
         except Exception as error:
-            failure = LogError(self.name or "standard input", reason(error))
+            failure = (
+                error if isinstance(error, LogError) else LogError(self._title, _reason(error))
+            )
             if not self._one_of_many:
                 raise failure from error
-            self.notice = str(failure)
+            self.loss = str(failure)
 
     def watched(self, check: Callable[[], None]) -> Source:
         """The same source; `check` is called before each read and stops it by an exception."""
@@ -124,7 +140,15 @@ class Source:
             with self._opener() as raw:
                 yield _Watched(raw, check)
 
-        return Source(self.name, opener, one_of_many=self._one_of_many, path=self.path)
+        source = Source(
+            self.name,
+            opener,
+            one_of_many=self._one_of_many,
+            path=self.path,
+            collected=self.collected,
+        )
+        source.notice = self.notice
+        return source
 
     def read_bytes(self, most: int) -> bytes:
         """The first `most` bytes as they are; none where one of many files cannot be read.
@@ -156,13 +180,15 @@ class Source:
                 yield chunk
                 total += len(chunk)
                 if total > max(_ALWAYS_EXPANDED_BYTES, _MAX_EXPANSION * packed.given):
-                    self.notice = (
-                        f"{self.name or 'standard input'} expands to more than {_MAX_EXPANSION}"
+                    self.loss = (
+                        f"{self._title} expands to more than {_MAX_EXPANSION}"
                         f" times its size; only the first {total >> 20:,} MB were read"
                     )
                     return
-        except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
-            self.notice = f"{self.name or 'standard input'} is damaged; read up to there: {error}"
+        except _DAMAGE as error:
+            if not total:
+                raise
+            self.loss = f"{self._title} is damaged; read up to there: {error}"
 
     def _split(self, chunks: Iterable[bytes]) -> Iterator[Block]:
         line, rest = 1, b""
@@ -215,9 +241,15 @@ class Log:
             yield from source.blocks()
 
     @property
+    def losses(self) -> list[str]:
+        """What could not be read; complete once all else is."""
+        return [source.loss for source in self.sources if source.loss]
+
+    @property
     def notices(self) -> list[str]:
-        """What the user should know about the input; complete once it is read."""
-        found = [source.notice for source in self.sources if source.notice]
+        """What the user should know about the input, the losses first; complete once it is read."""
+        found = self.losses
+        found += [source.notice for source in self.sources if source.notice]
         found += [
             f"{source.name or 'standard input'} looks binary; only its readable text was used"
             for source in self.sources
@@ -243,10 +275,13 @@ def _sources(path: Path) -> Iterator[Source]:
             raise LogError(path, "the directory contains no files")
         # To open a closed folder fails with the reason, as with a closed file.
         all_paths = (*files, *closed)
-        yield from (_file(one, str(one.relative_to(path)), one_of_many=True) for one in all_paths)
+        for one in all_paths:
+            yield from _regular(one, str(one.relative_to(path)), one_of_many=True)
     elif device in _kernel_devices():
         raise LogError(path, "a kernel file may never end; copy its text to a regular file")
-    elif stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+    elif stat.S_ISREG(mode):
+        yield from _regular(path, path.name)
+    elif stat.S_ISFIFO(mode):
         yield _file(path, path.name)
     else:
         raise LogError(path, "it is neither a file nor a directory")
@@ -270,8 +305,41 @@ def _kernel_devices() -> frozenset[int]:
     return frozenset(path.stat().st_dev for path in (Path("/proc"), Path("/sys")) if path.exists())
 
 
+def _reason(error: Exception) -> str:
+    if isinstance(error, zstandard.ZstdError) and "too much memory" in str(error):
+        most = _MAX_WINDOW_BYTES >> 20
+        return f"it asks for more than {most} MB of memory; unpack it with `zstd -d --long=31`"
+    return f"it is damaged: {error}" if isinstance(error, _DAMAGE) else reason(error)
+
+
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:
     return Source(name, lambda: path.open("rb"), one_of_many=one_of_many, path=path)
+
+
+def _regular(path: Path, name: str, *, one_of_many: bool = False) -> Iterator[Source]:
+    if is_collected(path):
+        yield from _outputs(path)
+    else:
+        # A damaged archive of one host must not take those of others away.
+        yield _file(path, name, one_of_many=one_of_many or has_name_of_archive(path))
+
+
+def _outputs(path: Path) -> Iterator[Source]:
+    """The outputs in an archive of `kb collect`; one that cannot be read is a notice."""
+    try:
+        archive = read_archive(path)
+    except OSError:
+        yield Source(path.name, partial(_output, path, ""), one_of_many=True)
+        return
+    notice = "; ".join(archive.notices) or None
+    for name, collected in archive.origins.items():
+        source = Source(name, partial(_output, path, name), one_of_many=True, collected=collected)
+        source.notice, notice = notice, None
+        yield source
+
+
+def _output(path: Path, name: str) -> AbstractContextManager[Readable]:
+    return io.BytesIO(read_archive(path).outputs[name])
 
 
 def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:
@@ -366,29 +434,46 @@ class _Watched:
 
 
 class _Zstd:
-    """Reads frame after frame, and tells where the last one is cut off."""
+    """Reads frame after frame, and tells where the last one is damaged or cut off."""
 
     def __init__(self, packed: Readable) -> None:
-        self._packed = packed
-        self._rest = b""
-        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._parts = self._unpacked(packed)
+        self._damage: Exception | None = None
 
     def read(self, size: int, /) -> bytes:
-        """Return about `size` bytes.
+        """Return about `size` bytes: in front of any damage, all that there are.
 
         Raises:
             EOFError: the frame has no end.
-            zstandard.ZstdError: it is damaged.
+            zstandard.ZstdError: it is damaged, or asks for too much memory.
         """
+        if self._damage is not None:
+            raise self._damage
         parts, length = [], 0
-        while length < size and (packed := self._rest or self._packed.read(_PACKED_BYTES_AT_ONCE)):
-            frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
-            parts.append(frame.decompress(packed))
-            length += len(parts[-1])
-            self._frame, self._rest = (None, frame.unused_data) if frame.eof else (frame, b"")
-        if not length and self._frame is not None:
-            raise EOFError("its end is missing")
+        try:
+            for part in self._parts:
+                parts.append(part)
+                length += len(part)
+                if length >= size:
+                    break
+        except _DAMAGE as damage:
+            if not parts:
+                raise
+            self._damage = damage
         return b"".join(parts)
+
+    @staticmethod
+    def _unpacked(packed: Readable) -> Iterator[bytes]:
+        """What each step expands to, where that is anything."""
+        unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
+        frame, rest = None, b""
+        while some := rest or packed.read(_PACKED_BYTES_AT_ONCE):
+            frame = frame or unpacker.decompressobj()
+            if part := frame.decompress(some):
+                yield part
+            frame, rest = (None, frame.unused_data) if frame.eof else (frame, b"")
+        if frame is not None:
+            raise EOFError("its end is missing")
 
 
 class _Rejoined:

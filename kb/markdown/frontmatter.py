@@ -1,4 +1,4 @@
-"""YAML front matter to `Header`, with the line of every mistake.
+"""YAML front matter to the header of its kind, with the line of every mistake.
 
 Incident files are untrusted: only plain data is read, and anchors, aliases and tags are refused
 (an alias can grow to gigabytes, a tag can name a Python object).
@@ -14,9 +14,13 @@ from typing import Any
 import msgspec
 import yaml
 
-from kb.incident import Header
+from kb.check import CheckHeader
+from kb.incident import Header, Kind
 from kb.markdown import rules
 from kb.markdown.rules import ShapeRule
+from kb.playbook import PlaybookHeader
+
+AnyHeader = Header | CheckHeader | PlaybookHeader
 
 Path = tuple[str | int, ...]
 
@@ -44,7 +48,7 @@ class FrontMatterError(Exception):
         super().__init__(message)
 
 
-def parse_header(text: str) -> Header:
+def parse_header(text: str) -> AnyHeader:
     """Read the YAML between the `---` lines.
 
     Raises:
@@ -66,9 +70,21 @@ def parse_header(text: str) -> Header:
     lines = dict(_lines_of(root))
     _refuse_duplicates(root)
     try:
-        return msgspec.convert(data, Header, builtin_types=(date,))
+        return msgspec.convert(data, _header_type(data), builtin_types=(date,))
     except msgspec.ValidationError as error:
         raise _field_error(str(error), lines) from error
+
+
+def _header_type(data: dict[str, Any]) -> type[AnyHeader]:
+    """An unknown kind is reported as one of an incident."""
+    kind = data.get("kind")
+    return _GUIDES.get(kind, Header) if isinstance(kind, str) else Header
+
+
+_GUIDES: Mapping[str, type[AnyHeader]] = {
+    Kind.CHECK: CheckHeader,
+    Kind.PLAYBOOK: PlaybookHeader,
+}
 
 
 def _load(text: str) -> tuple[yaml.Node | None, Any]:
@@ -169,19 +185,27 @@ def _field_error(message: str, lines: Mapping[Path, int]) -> FrontMatterError:
     return FrontMatterError(rules.WrongField, lines.get(best, 1), f"{field}{what}", advice)
 
 
-def dump_header(header: Header) -> str:
+def dump_header(header: AnyHeader) -> str:
     """Write the front matter in its canonical form; empty and absent keys are left out."""
-    data: dict[str, Any] = msgspec.to_builtins(header, builtin_types=(date,))
-    data = {key: value for key, value in data.items() if value not in (None, [], ())}
-    data["systems"] = _Inline(data["systems"])
-    data["signatures"] = [
-        {key: value for key, value in signature.items() if value is not False}
-        for signature in data.get("signatures", [])
-    ]
-    if not data["signatures"]:
-        del data["signatures"]
+    data: dict[str, Any] = _without_absent(msgspec.to_builtins(header, builtin_types=(date,)))
+    for key in _INLINE_KEYS & data.keys():
+        data[key] = _Inline(data[key])
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
     return text
+
+
+_INLINE_KEYS = frozenset({"systems", "lost_by"})
+"""Lists of single words."""
+
+
+def _without_absent(value: Any) -> Any:
+    """Without the keys whose value is what an absent key means."""
+    if isinstance(value, dict):
+        kept = {key: _without_absent(one) for key, one in value.items()}
+        return {key: one for key, one in kept.items() if one not in (None, []) and one is not False}
+    if isinstance(value, list | tuple):
+        return [_without_absent(one) for one in value]
+    return value
 
 
 class _Inline(list[str]):

@@ -1,52 +1,35 @@
-"""Markdown to `Incident`. Collects every problem of a file before it gives up."""
+"""Markdown to a record of the kind that its front matter names. Collects every problem of a file
+before it gives up."""
 
 from __future__ import annotations
 
 import errno
-import re
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from markdown_it import MarkdownIt
-from markdown_it.tree import SyntaxTreeNode
-from mdit_py_plugins.front_matter import front_matter_plugin
 
-from index.documents import Pattern
-from index.errors import PatternError
-from index.signatures import check
+from kb.check import Check, CheckBody, CheckHeader
 from kb.errors import IncidentError
 from kb.files import read_regular
-from kb.incident import Body, Distinction, Header, Incident, Step
+from kb.guides import GUIDE_KINDS, Record, is_guide
+from kb.incident import Body, Header, Incident
+from kb.markdown import check as check_form
+from kb.markdown import incident as incident_form
+from kb.markdown import playbook as playbook_form
 from kb.markdown import rules
-from kb.markdown.frontmatter import FrontMatterError, parse_header
+from kb.markdown.frontmatter import AnyHeader
+from kb.markdown.reader import Blocks, Heading, Reader
 from kb.markdown.rules import ShapeRule
+from kb.playbook import Playbook, PlaybookBody, PlaybookHeader
 from kb.problem import Problem
 
 MAX_BYTES = 200_000
 """A record is a page or two. A larger file is something else."""
 
-HEADINGS: Mapping[str, bool] = {
-    "Symptom": True,
-    "Environment": True,
-    "Cause": True,
-    "Fix": True,
-    "Verify": True,
-    "Prevention": False,
-    "Distinguish": False,
-    "Evidence": True,
-}
-"""The headings in their order, and whether each is required."""
 
-_MARKDOWN = MarkdownIt("commonmark").use(front_matter_plugin).disable("inline")
-"""Finds the blocks; what stands within a line is kept as it is written."""
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-_DISTINCTION = re.compile(r"^`(?P<other>[^`]+)`:\s+(?P<question>.+)$", re.DOTALL)
-
-
-def read(path: Path, name: str | None = None) -> Incident:
+def read(path: Path, name: str | None = None) -> Record:
     """Read one file; `name` is how it is called in messages.
 
     Raises:
@@ -74,7 +57,7 @@ def read_source(path: Path, shown: str) -> bytes:
         raise _failure(shown, 1, rules.FileUnreadable, reason, advice) from error
 
 
-def parse_source(data: bytes, shown: str, expected_id: str) -> Incident:
+def parse_source(data: bytes, shown: str, expected_id: str) -> Record:
     """Read a record from the bytes of its file, whose name is `expected_id`.
 
     Raises:
@@ -96,271 +79,97 @@ def _failure(
     return IncidentError([Problem(path, line, rule.code, message, advice)])
 
 
-def parse(text: str, path: str = "<text>", expected_id: str | None = None) -> Incident:
+def parse(text: str, path: str = "<text>", expected_id: str | None = None) -> Record:
     """Read a record from its Markdown; `expected_id` is the file name without its ending.
 
     Raises:
         IncidentError: with all problems found, each with line, rule code and help.
     """
-    reader = _Reader(text.replace("\r\n", "\n"), path)
+    reader = Reader(text.replace("\r\n", "\n"), path)
     reader.check_characters()
     header = reader.header()
+    form = _FORMS[type(header)] if header else _INCIDENT
     if header:
-        reader.check_patterns(header)
-    body = reader.body()
-    if header and expected_id is not None and header.id != expected_id:
+        form.check_patterns(reader, header)
+        _check_kind(reader, header)
+        _check_id(reader, header, expected_id)
+    body = _body(reader, form)
+    if reader.problems or header is None or body is None:
+        raise IncidentError(sorted(reader.problems))
+    return form.record(header, body)
+
+
+class _Form(msgspec.Struct, frozen=True):
+    """How one kind of record is written."""
+
+    record: Callable[[Any, Any], Record]
+    body: type[Body | CheckBody | PlaybookBody]
+    headings: Mapping[str, Heading]
+    check_patterns: Callable[[Reader, Any], None]
+    read: Callable[[Reader, Mapping[str, Blocks]], dict[str, Any]]
+    page: str
+    """The page of docs that describes it."""
+
+
+_INCIDENT = _Form(
+    Incident,
+    Body,
+    incident_form.HEADINGS,
+    incident_form.check_patterns,
+    incident_form.read,
+    "record-format.md",
+)
+_FORMS: Mapping[type[AnyHeader], _Form] = {
+    Header: _INCIDENT,
+    CheckHeader: _Form(
+        Check,
+        CheckBody,
+        check_form.HEADINGS,
+        check_form.check_patterns,
+        check_form.read,
+        "check-format.md",
+    ),
+    PlaybookHeader: _Form(
+        Playbook,
+        PlaybookBody,
+        playbook_form.HEADINGS,
+        playbook_form.check_patterns,
+        playbook_form.read,
+        "playbook-format.md",
+    ),
+}
+
+
+def _body(reader: Reader, form: _Form) -> Body | CheckBody | PlaybookBody | None:
+    sections = reader.sections(form.headings)
+    if reader.problems:
+        return None
+    values = form.read(reader, sections)
+    if reader.problems:
+        return None
+    try:
+        return msgspec.convert(values, form.body)
+    except msgspec.ValidationError as error:
+        reader.report(1, rules.WrongField, str(error), f"see docs/{form.page}")
+        return None
+
+
+def _check_kind(reader: Reader, header: AnyHeader) -> None:
+    """The tiers are filled by what `is_guide` sees; both must see the same."""
+    if (header.kind in GUIDE_KINDS) is not is_guide("\n".join(reader.lines).encode()):
+        reader.report(
+            reader.line_of("kind:"),
+            rules.KindNotPlain,
+            "the kind is not written plainly",
+            f"write a line of its own in the front matter: kind: {header.kind}",
+        )
+
+
+def _check_id(reader: Reader, header: AnyHeader, expected_id: str | None) -> None:
+    if expected_id is not None and header.id != expected_id:
         reader.report(
             reader.line_of("id:"),
             rules.IdIsNotFileName,
             f"the id `{header.id}` differs from the file name `{expected_id}`",
             f"rename the file to {header.id}.md, or write `id: {expected_id}`",
         )
-    if reader.problems or header is None or body is None:
-        raise IncidentError(sorted(reader.problems))
-    return Incident(header, body)
-
-
-class _Reader:
-    """One pass over one file."""
-
-    def __init__(self, text: str, path: str) -> None:
-        self.path = path
-        self.problems: list[Problem] = []
-        self.lines = text.split("\n")
-        self.root = SyntaxTreeNode(_MARKDOWN.parse(text))
-
-    def report(self, line: int, rule: type[ShapeRule], message: str, advice: str) -> None:
-        source = self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
-        self.problems.append(Problem(self.path, line, rule.code, message, advice, source[:100]))
-
-    def line_of(self, start: str, text: str = "") -> int:
-        """Number of the first line with the text from the line on that starts so."""
-        numbered = list(enumerate(self.lines, 1))
-        first = next((n for n, line in numbered if line.startswith(start)), 1)
-        return next((n for n, line in numbered[first - 1 :] if text in line), first)
-
-    def check_characters(self) -> None:
-        """What moves a cursor or ends a line unseen has no place in a page of text."""
-        for number, line in enumerate(self.lines, 1):
-            if match := _CONTROL.search(line):
-                self.report(
-                    number,
-                    rules.ControlCharacter,
-                    f"the text contains the control character U+{ord(match[0]):04X}",
-                    "remove it; keep only the readable part of terminal output",
-                )
-
-    def header(self) -> Header | None:
-        first = self.root.children[0] if self.root.children else None
-        if first is None or first.type != "front_matter":
-            self.report(
-                1,
-                rules.NoFrontMatter,
-                "the record does not start with front matter",
-                "start the file with a `---` line, the keys, and another `---` line",
-            )
-            return None
-        try:
-            return parse_header(first.content)
-        except FrontMatterError as error:
-            self.report(error.line + 1, error.rule, str(error), error.advice)
-            return None
-
-    def check_patterns(self, header: Header) -> None:
-        """Signatures run over every log in linear time: look-around and back-references do not
-        exist, and what matches the empty text would match everywhere."""
-        for signature in header.signatures:
-            try:
-                check(Pattern(signature.pattern, signature.regex))
-            except PatternError as error:
-                self.report(
-                    self.line_of("signatures:", as_written(signature.pattern, self.lines)),
-                    rules.PatternDoesNotCompile,
-                    str(error),
-                    "remove `regex: true` to match literal text, or correct the expression",
-                )
-
-    def body(self) -> Body | None:
-        sections = self._sections()
-        if self.problems:
-            return None
-        values: dict[str, Any] = {
-            "symptom": self._prose(sections["Symptom"]),
-            "setting": self._prose(sections["Environment"]),
-            "cause": self._prose(sections["Cause"]),
-            "fix": self._steps(sections["Fix"]),
-            "verify": self._prose(sections["Verify"]),
-            "evidence": self._evidence(sections["Evidence"]),
-        }
-        if "Prevention" in sections:
-            values["prevention"] = self._prose(sections["Prevention"])
-        if "Distinguish" in sections:
-            values["distinguish"] = self._distinctions(sections["Distinguish"])
-        if self.problems:
-            return None
-        try:
-            return msgspec.convert(values, Body)
-        except msgspec.ValidationError as error:
-            self.report(1, rules.WrongField, str(error), "see docs/record-format.md")
-            return None
-
-    def _sections(self) -> dict[str, Sequence[SyntaxTreeNode]]:
-        """Blocks by heading; the heading's own node comes first."""
-        found: dict[str, list[SyntaxTreeNode]] = {}
-        current: list[SyntaxTreeNode] | None = None
-        for node in self.root.children:
-            if node.type == "front_matter":
-                continue
-            if node.type == "heading":
-                current = self._heading(node, found)
-            elif current is None:
-                self.report(
-                    _first(node),
-                    rules.WrongHeading,
-                    "there is text before the first heading",
-                    "move it under `## Symptom`",
-                )
-            else:
-                current.append(node)
-        self._check_headings(found)
-        return dict(found)
-
-    def _heading(
-        self, node: SyntaxTreeNode, found: dict[str, list[SyntaxTreeNode]]
-    ) -> list[SyntaxTreeNode]:
-        title = node.children[0].content
-        if node.tag != "h2" or title not in HEADINGS:
-            self.report(
-                _first(node),
-                rules.WrongHeading,
-                f"unknown heading `{title}`",
-                f"valid headings (each with `##`): {', '.join(HEADINGS)}",
-            )
-            return [node]
-        if title in found:
-            self.report(
-                _first(node),
-                rules.WrongHeading,
-                f"duplicate heading `{title}`",
-                "merge the two sections",
-            )
-        elif [*HEADINGS].index(title) < max(([*HEADINGS].index(t) for t in found), default=0):
-            self.report(
-                _first(node),
-                rules.WrongHeading,
-                f"the heading `{title}` is out of order",
-                f"the order is {', '.join(HEADINGS)}",
-            )
-        return found.setdefault(title, [node])
-
-    def _check_headings(self, found: Mapping[str, Sequence[SyntaxTreeNode]]) -> None:
-        for title, required in HEADINGS.items():
-            if title in found and len(found[title]) == 1:
-                self.report(
-                    _first(found[title][0]),
-                    rules.EmptySection,
-                    f"the section `{title}` is empty",
-                    "fill it, or remove the heading if it is optional",
-                )
-            elif required and title not in found:
-                self.report(
-                    len(self.lines),
-                    rules.WrongHeading,
-                    f"the heading `{title}` is missing",
-                    f"add `## {title}`",
-                )
-
-    def _slice(self, first: int, last: int) -> str:
-        """Lines `first` to `last` (from 0, end excluded) without surrounding blank lines."""
-        return "\n".join(line.rstrip() for line in self.lines[first:last]).strip("\n")
-
-    def _prose(self, blocks: Sequence[SyntaxTreeNode]) -> str:
-        return self._slice(_map(blocks[1])[0], _map(blocks[-1])[1])
-
-    def _steps(self, blocks: Sequence[SyntaxTreeNode]) -> list[Step]:
-        if len(blocks) != 2 or blocks[1].type != "ordered_list":
-            self.report(
-                _first(blocks[0]),
-                rules.FixIsNoList,
-                "the section `Fix` is not a single numbered list",
-                "number the steps `1.`, `2.`, ... and indent everything else below its step",
-            )
-            return []
-        return [step for item in blocks[1].children if (step := self._step(item))]
-
-    def _step(self, item: SyntaxTreeNode) -> Step | None:
-        parts = item.children
-        if not parts or parts[0].type != "paragraph":
-            self.report(
-                _first(item),
-                rules.WrongStep,
-                "a step of the fix does not start with a sentence",
-                "write an imperative sentence after the number",
-            )
-            return None
-        fence = parts[1] if len(parts) > 1 and parts[1].type == "fence" else None
-        rest = parts[2:] if fence else parts[1:]
-        if any(part.type == "fence" for part in rest):
-            self.report(
-                _first(item),
-                rules.WrongStep,
-                "a step of the fix has more than one command",
-                "split it into one step per command",
-            )
-        why = self._slice(_map(rest[0])[0], _map(rest[-1])[1]) if rest else None
-        return Step(
-            text=parts[0].children[0].content,
-            command=fence.content.removesuffix("\n") if fence else None,
-            language=fence.info if fence else "",
-            why=textwrap.dedent(why) if why else None,
-        )
-
-    def _distinctions(self, blocks: Sequence[SyntaxTreeNode]) -> list[Distinction]:
-        if len(blocks) != 2 or blocks[1].type != "bullet_list":
-            self.report(
-                _first(blocks[0]),
-                rules.WrongDistinction,
-                "the section `Distinguish` is not a single list",
-                "write each item as: - `other-id`: question?",
-            )
-            return []
-        found = []
-        for item in blocks[1].children:
-            content = item.children[0].children[0].content if item.children else ""
-            match = _DISTINCTION.match(content)
-            if match is None:
-                self.report(
-                    _first(item),
-                    rules.WrongDistinction,
-                    "this item names no other incident",
-                    "write it as: - `other-id`: question?",
-                )
-            else:
-                found.append(Distinction(match["other"], match["question"]))
-        return found
-
-    def _evidence(self, blocks: Sequence[SyntaxTreeNode]) -> list[str]:
-        for node in blocks[1:]:
-            if node.type != "fence":
-                self.report(
-                    _first(node),
-                    rules.EvidenceIsNoBlock,
-                    "the section `Evidence` contains text outside of fenced blocks",
-                    "put the log lines between ```text and ```",
-                )
-        return [node.content.removesuffix("\n") for node in blocks[1:] if node.type == "fence"]
-
-
-def as_written(pattern: str, lines: Sequence[str]) -> str:
-    """The pattern as it stands in the YAML, where quoting may have changed it."""
-    forms = (pattern, pattern.replace("'", "''"), pattern.replace("\\", "\\\\"))
-    return next((form for form in forms if any(form in line for line in lines)), "signatures:")
-
-
-def _map(node: SyntaxTreeNode) -> tuple[int, int]:
-    assert node.map is not None, node.type  # noqa: S101  every block has one
-    return node.map
-
-
-def _first(node: SyntaxTreeNode) -> int:
-    return _map(node)[0] + 1

@@ -381,6 +381,82 @@ class Unforeseen(ShapeRule):
     code = "SHP117"
 
 
+class WrongPart(ShapeRule):
+    """The parts of a check or playbook stand under `###` headings, and each has its form.
+
+    `## Commands` has one part for each environment, `## Findings` one for each finding, `## Ask`
+    one for each question, `## Checks` one for each check, `## Causes` one for each cause. See
+    [checks](../check-format.md) and [playbooks](../playbook-format.md) for what stands in a part.
+
+    Wrong:
+
+    ```markdown
+    ## Findings
+
+    The mount is full.
+    ```
+
+    Right:
+
+    ```markdown
+    ## Findings
+
+    ### full
+
+    The mount is full.
+
+    - pattern: `(?m)^shm .* 100% /dev/shm$`
+    ```
+    """
+
+    code = "SHP118"
+
+
+class WrongItem(ShapeRule):
+    """Every item of a list in a check or playbook has the form of its section.
+
+    Entries are `- name: value`. Ids, keys and patterns are in backticks, so that a program can tell
+    them from words.
+
+    Wrong:
+
+    ```markdown
+    - next: look at free-h
+    ```
+
+    Right:
+
+    ```markdown
+    - then: look at the memory of the host
+    - next: `free-h`
+    ```
+    """
+
+    code = "SHP119"
+
+
+class KindNotPlain(ShapeRule):
+    """A check or playbook says its kind on a line of its own.
+
+    kb keeps checks and playbooks apart from incidents by the line `kind: check` or
+    `kind: playbook`, without parsing the file.
+
+    Wrong:
+
+    ```yaml
+    "kind": 'check'
+    ```
+
+    Right:
+
+    ```yaml
+    kind: check
+    ```
+    """
+
+    code = "SHP120"
+
+
 SHAPE_RULES: tuple[type[ShapeRule], ...] = tuple(ShapeRule.__subclasses__())
 """Every rule above, in the order in which they are written."""
 

@@ -97,6 +97,10 @@ class Marker(Rule, frozen=True, kw_only=True):
     """The grade of the examples, where it is not that of the row."""
 
 
+class Ending(Rule, frozen=True, kw_only=True):
+    """How a program says that its work is done, as a whole and without a failure."""
+
+
 class System(Rule, frozen=True, kw_only=True):
     """A library, a tool or a platform, and how a text names it."""
 

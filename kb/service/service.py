@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kb.conversation import Conversation
     from kb.corpus.base import KnowledgeBase
     from kb.diagnosis import Diagnosis
+    from kb.guides import Guide
     from kb.incident import Incident
     from kb.log import Log
     from kb.settings import Settings
@@ -132,6 +133,10 @@ class Service:
     def incidents(self) -> Future[list[Incident]]:
         """All records, in order of their ids."""
         return self._ask(lambda knowledge: knowledge.incidents())
+
+    def guides(self) -> Future[list[Guide]]:
+        """All checks and playbooks, in order of their ids."""
+        return self._ask(lambda knowledge: list(knowledge.guides.by_id.values()))
 
     def refresh(self) -> None:
         """Look for changed incidents before the next request, however soon it comes."""

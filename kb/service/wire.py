@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-from kb.diagnosis import By, Diagnosis, Match, Note, Why
+from kb.checks import Observation
+from kb.diagnosis import By, Diagnosis, Match, NextCheck, Note, PlaybookMatch, Why
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.incident import Step
 from kb.job import FailureKind
@@ -70,6 +71,29 @@ class WireQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     text: str
     answers: Annotated[list[str], Meta(min_length=2)]
+
+
+class WirePlaybook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the symptom may be, where its cause is not known."""
+
+    id: str
+    title: str
+    confidence: Annotated[
+        float, Meta(ge=0, le=1, description="Together with those of the matches at most 1.")
+    ]
+    secure: Annotated[list[str], Meta(description="To be saved before anything is restarted.")]
+    tonight: Annotated[list[str], Meta(description="What gets the job going.")]
+
+
+class WireNext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The check to run next. Words in capitals in its command stand for values of the job."""
+
+    check: str
+    title: str
+    command: str
+    where: str
+    risk: Annotated[str, Meta(description="The worst that it does to the job.")]
+    why: str
 
 
 class WireLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,6 +161,19 @@ class WireFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     environment: dict[str, str] = {}
 
 
+class WireObservation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the output of a check shows."""
+
+    check: str
+    text: Annotated[str, Meta(description="What it means, with the values read.")]
+    file: str | None
+    line: Annotated[int, Meta(ge=1)]
+    abnormal: Annotated[
+        bool | None,
+        Meta(description="Null: a value could not be read, so nothing is known of it."),
+    ]
+
+
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One diagnosis."""
 
@@ -162,6 +199,18 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
     facts: WireFacts
     elapsed_ms: Annotated[float, Meta(ge=0)]
+    observations: Annotated[
+        list[WireObservation],
+        Meta(
+            description="What the outputs of checks in the input show: what differs between hosts"
+            " first, then what is abnormal."
+        ),
+    ] = []
+    playbooks: Annotated[list[WirePlaybook], Meta(description="Symptoms, best first.")] = []
+    next: Annotated[
+        WireNext | None,
+        Meta(description="Null for a match, whose fix comes next, and where no playbook fits."),
+    ] = None
 
 
 def to_answer(diagnosis: Diagnosis) -> Answer:
@@ -177,6 +226,9 @@ def to_answer(diagnosis: Diagnosis) -> Answer:
         job=_converted(outgoing.job, WireJob) if outgoing.job else None,
         facts=_converted(outgoing.evidence.facts, WireFacts),
         elapsed_ms=round(outgoing.elapsed_ms, 1),
+        observations=[_observation(seen) for seen in outgoing.observations],
+        playbooks=[_playbook(match) for match in outgoing.playbooks],
+        next=_next(outgoing.next) if outgoing.next else None,
     )
 
 
@@ -226,8 +278,36 @@ def _why(lines: Iterable[Why]) -> list[WireWhy]:
     ]
 
 
+def _observation(seen: Observation) -> WireObservation:
+    text = without_secrets(seen.text)
+    return WireObservation(seen.check, text, seen.file, seen.line, seen.abnormal)
+
+
 def _step(step: Step) -> WireStep:
     return WireStep(step.text, step.command, step.why)
+
+
+def _playbook(match: PlaybookMatch) -> WirePlaybook:
+    body = match.playbook.body
+    return WirePlaybook(
+        id=match.playbook.id,
+        title=match.playbook.title,
+        confidence=match.confidence,
+        secure=list(body.secure),
+        tonight=[mitigation.do for mitigation in body.tonight],
+    )
+
+
+def _next(step: NextCheck) -> WireNext:
+    header = step.check.header
+    return WireNext(
+        check=step.check.id,
+        title=step.check.title,
+        command=step.command.run,
+        where=header.where,
+        risk=header.cost.risk,
+        why=step.why,
+    )
 
 
 def _converted(value: msgspec.Struct, wire: type[Wire]) -> Wire:

@@ -11,7 +11,7 @@ from rich.text import Text
 from kb.conversation import Conversation, Speaker
 from kb.diagnosis import Match, Question
 from kb.verdict import percent
-from kb.views.prose import bar, command_line, indented, prose
+from kb.views.prose import bar, command_block, indented, prose
 
 _MAX_MATCHES_SHOWN = 5
 """Number of incidents listed under a reply."""
@@ -43,7 +43,7 @@ def _speech(text: str) -> Iterator[RenderableType]:
     """Prose, and commands ready to copy on lines of their own."""
     for place, piece in enumerate(_FENCED.split(text)):
         if place % 2:
-            yield from (command_line(f"    {line}") for line in piece.split("\n"))
+            yield command_block(piece, 4)
         else:
             yield from (prose(line) for line in piece.strip("\n").split("\n") if line.strip())
 

@@ -58,7 +58,7 @@ def steps(fix: Sequence[Step]) -> RenderableType:
         sentence.add_row(marker, prose(step.text))
         parts.append(indented(sentence))
         if step.command:
-            parts.append(_Command(step.command, inside + _INDENT))
+            parts.append(command_block(step.command, inside + _INDENT))
         if step.why:
             why = prose(step.why)
             why.stylize("dim")
@@ -66,9 +66,9 @@ def steps(fix: Sequence[Step]) -> RenderableType:
     return Group(*parts)
 
 
-def command_line(line: str) -> Text:
-    """A line of a command; never broken, so that it can be copied."""
-    return Text(line, "bold cyan", no_wrap=True, overflow="ignore")
+def command_block(text: str, by: int) -> RenderableType:
+    """A command, moved to the right, ready to copy: no line of it is cut or wrapped."""
+    return _Command(text, by)
 
 
 _UNQUOTED_SPACE = re.compile(r"""((?:[^\s'"]|'[^']*'|"[^"]*")+|\s+)""")
@@ -88,7 +88,7 @@ class _Command:
         if len(lines) == 1:
             lines = _continued(lines[0], options.max_width - len(indent))
         for line in lines:
-            yield command_line(indent + line)
+            yield Text(indent + line, "bold cyan", no_wrap=True, overflow="ignore")
 
 
 def _continued(line: str, width: int) -> list[str]:

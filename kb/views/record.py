@@ -8,13 +8,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kb.guides import Record
 from kb.incident import Incident
+from kb.views.guide import guide_parts
 from kb.views.prose import heading, indented, link, prose, steps
 
 
-def render(incident: Incident) -> RenderableType:
+def render(record: Record) -> RenderableType:
     """Return the whole record."""
-    return Group(*_parts(incident))
+    if isinstance(record, Incident):
+        return Group(*_parts(record))
+    return Group(*guide_parts(record))
 
 
 def _parts(incident: Incident) -> Iterator[RenderableType]:
@@ -49,7 +53,7 @@ def _parts(incident: Incident) -> Iterator[RenderableType]:
     yield from (link(url) for url in header.references)
 
 
-def render_list(incidents: Sequence[Incident]) -> RenderableType:
+def render_list(incidents: Sequence[Record]) -> RenderableType:
     """Return a table of ids and titles, by system."""
     table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=False)
     table.add_column(overflow="fold")

@@ -12,15 +12,18 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why
-from kb.incident import Kind
+from kb.checks import Observation
+from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why, collecting, without_incident
+from kb.incident import Incident, Kind
 from kb.verdict import Verdict, percent
 from kb.views.job import render_job
-from kb.views.prose import bar, heading, indented, link, prose, steps
+from kb.views.prose import bar, command_block, heading, indented, link, prose, steps
 
 _BAR_CELLS = 20
 _SMALL_BAR_CELLS = 6
 """Columns of the bar of a confidence: of the first incident, and of the others."""
+_MAX_OBSERVATIONS = 8
+"""Shown of what the outputs of checks show; the rest is in the JSON."""
 _MAX_QUOTE_CHARACTERS = 300
 """Of a line of evidence, which may wrap to four rows."""
 
@@ -32,6 +35,10 @@ _VERDICTS = {
 }
 
 
+_SIGNS = {True: ("! ", "bold red"), None: ("? ", "bold yellow"), False: ("", "")}
+"""In front of an observation: abnormal, not readable, reassuring."""
+
+
 def render(diagnosis: Diagnosis) -> RenderableType:
     """Return the whole answer."""
     return Group(*_parts(diagnosis))
@@ -39,13 +46,27 @@ def render(diagnosis: Diagnosis) -> RenderableType:
 
 def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     word, style = _VERDICTS[diagnosis.verdict]
+    differing = [seen for seen in diagnosis.observations if seen.differs]
+    shared = [seen for seen in diagnosis.observations if not seen.differs]
+    if differing:
+        yield heading("What differs between hosts or processes")
+        yield from map(_observed, differing[:_MAX_OBSERVATIONS])
+        yield Text()
     if diagnosis.job and (diagnosis.job.culprits or diagnosis.job.earlier):
         yield from render_job(diagnosis.job)
         yield Text()
-    if diagnosis.matches:
-        yield from _best(diagnosis.matches[0], Text(f"{word}  ", style))
+    best = None if diagnosis.symptom_leads else next(iter(diagnosis.matches), None)
+    if best:
+        yield from _best(best, Text(f"{word}  ", style))
     else:
-        yield Text.assemble((f"{word}  ", style), _nothing(diagnosis))
+        yield Text.assemble((f"{word}  ", style), without_incident(diagnosis))
+    if shared:
+        yield heading("What the outputs show")
+        yield from map(_observed, shared[:_MAX_OBSERVATIONS])
+    if diagnosis.verdict is not Verdict.MATCH:
+        yield from _way_forward(diagnosis)
+    if best:
+        yield from _remedy(best.incident)
     if diagnosis.nearest:
         yield heading("Closest records, and why they were rejected")
         yield from map(_near, diagnosis.nearest)
@@ -53,32 +74,40 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield heading("To narrow it down")
         yield indented(prose(question.text))
         yield indented(Text(f"({', '.join(question.answers)}; continue with kb chat)", "dim"))
-    if len(diagnosis.matches) > 1:
-        yield heading("Also possible")
-        yield _others(diagnosis.matches[1:])
+    if others := diagnosis.matches[1:] if best else diagnosis.matches:
+        yield heading("Also possible" if best else "Possible causes (kb show ID)")
+        yield _others(others)
     yield from _notes(diagnosis.notes)
 
 
-def _nothing(diagnosis: Diagnosis) -> str:
-    if diagnosis.verdict is Verdict.HEALTHY:
-        job = diagnosis.job
-        slow = " The job is slow, but it did not fail." if job and job.culprits else ""
-        return f"No sign of a failure in this log.{slow}"
-    if diagnosis.verdict is Verdict.POSSIBLE:
-        return (
-            "Only follow-on errors. Look for the original failure: in an earlier line, or in the"
-            " log of another rank or host."
-        )
-    if not diagnosis.evidence.total_lines:
-        return "The input is empty."
-    return (
-        "Nothing known matches. Add the earliest error across all ranks with"
-        " the lines before it, the versions and the launch command."
+def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
+    """The leading playbook, in the order in which its parts are needed."""
+    if not diagnosis.playbooks:
+        return
+    leading, *others = diagnosis.playbooks
+    playbook = leading.playbook
+    yield heading(f"Symptom: {playbook.title}")
+    yield indented(
+        Text.assemble((f"{percent(leading.confidence)} ", "bold"), (playbook.id, "cyan"))
     )
+    yield indented(Text("Secure before a restart:"))
+    yield from (indented(Text(f"- {what}"), 4) for what in playbook.body.secure)
+    yield indented(Text("- by a script for every host:"), 4)
+    yield command_block(collecting(playbook), 6)
+    if step := diagnosis.next:
+        yield indented(Text.assemble("Check next: ", (step.check.title, "bold")))
+        yield command_block(step.command.run, 4)
+        header = step.check.header
+        yield indented(Text(f"Where: {header.where} ({header.cost.risk.in_words})"))
+        yield indented(prose(f"Why: {step.why}"))
+    if others:
+        named = ", ".join(f"{one.playbook.id} ({percent(one.confidence)})" for one in others)
+        yield indented(Text(f"Or: {named}", "dim"))
+    yield indented(Text(f"All checks and causes: kb show {playbook.id}", "dim"))
 
 
 def _best(match: Match, verdict: Text) -> Iterator[RenderableType]:
-    header, body = match.incident.header, match.incident.body
+    header = match.incident.header
     yield Text.assemble(
         verdict,
         (f"{percent(match.confidence)} ", "bold"),
@@ -91,14 +120,17 @@ def _best(match: Match, verdict: Text) -> Iterator[RenderableType]:
         yield Text(f"Caution: {header.caution}", "yellow")
     yield heading("Why")
     yield from (_quote(why) for why in match.why)
+
+
+def _remedy(incident: Incident) -> Iterator[RenderableType]:
     yield heading("Fix")
-    yield steps(body.fix)
+    yield steps(incident.body.fix)
     yield heading("Verify")
-    yield indented(prose(body.verify))
+    yield indented(prose(incident.body.verify))
     yield heading("Cause")
-    yield indented(prose(body.cause))
+    yield indented(prose(incident.body.cause))
     yield heading("References")
-    yield from (link(url) for url in header.references)
+    yield from (link(url) for url in incident.header.references)
 
 
 def _quote(why: Why) -> RenderableType:
@@ -110,6 +142,13 @@ def _quote(why: Why) -> RenderableType:
         indented(Text(f"{where}{times}  (by {why.by})", "dim")),
         Padding(Text(quoted, overflow="fold"), (0, 0, 0, 4)),
     )
+
+
+def _observed(seen: Observation) -> RenderableType:
+    sign, style = _SIGNS[seen.abnormal]
+    where = f"{seen.file}:{seen.line}" if seen.file else f"line {seen.line}"
+    source = Text.assemble("\n", (seen.check, "cyan"), (f" ({where})", "dim"))
+    return indented(Text.assemble((sign, style), seen.text, source))
 
 
 def _near(near: NearMiss) -> RenderableType:

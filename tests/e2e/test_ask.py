@@ -108,21 +108,29 @@ def test_foreign_text_matches_nothing(shipped_kb: Run, text: str) -> None:
 
 
 def test_nothing_known_matches_is_said_in_words(kb: Run) -> None:
-    run = kb("ask", stdin=b"how do I bake bread\n")
+    run = kb("ask", stdin=b"FrobnicateError: widget 7 of tray 3 is jammed\n")
     assert run.returncode == 1
     assert b"Nothing known matches" in run.stdout
 
 
-HEALTHY = "".join(
+PROGRESS = "".join(
     f"2026-11-21 03:00:{n % 60:02d} INFO rank 0 step {n} loss {3 - n / 200:.3f} lr 1e-4"
     f" tokens/s 41000 errors=0\n"
     for n in range(300)
 )
+HEALTHY = PROGRESS + "2026-11-21 03:05:01 INFO training finished, 300 steps\n"
 
 
-def test_healthy_training_log_is_healthy(shipped_kb: Run) -> None:
+def test_a_log_is_healthy_that_says_at_its_end_that_the_work_is_done(shipped_kb: Run) -> None:
     found = answer(shipped_kb("ask", "--json", stdin=HEALTHY.encode()))
     assert (found["verdict"], found["matches"]) == ("healthy", [])
+
+
+def test_a_log_that_stops_between_two_steps_is_not_healthy(shipped_kb: Run) -> None:
+    """It may hang; a hang prints nothing."""
+    run = shipped_kb("ask", stdin=PROGRESS.encode())
+    assert run.returncode == 1
+    assert b"No line shows a failure, and none shows that the work is done" in run.stdout
 
 
 def test_known_noise_alone_is_a_note_and_healthy(kb: Run) -> None:

@@ -24,6 +24,7 @@ from tests.e2e.conftest import Small
 
 XID = b"NVRM: Xid (PCI:0000:02:00): 79, pid=1, GPU has fallen off the bus.\n"
 CALM = b"".join(b"2026-11-21 03:00:00 INFO step %d loss 2.5 lr 0.1\n" % n for n in range(350))
+DONE = b"2026-11-21 03:00:00 INFO training finished\n"
 JAMMED = b"[rank%d]: FrobnicateError: widget %d of tray 7 is jammed in the %s sprocket\n"
 ALONE = ("--jobs", "1")
 """Without processes of its own, which take longer to start than these logs to read."""
@@ -37,7 +38,7 @@ def logs(tmp_path: Path) -> Path:
     (folder / "deep").mkdir(parents=True)
     (folder / "a.log").write_bytes(CALM + XID)
     (folder / "b.log.gz").write_bytes(gzip.compress(CALM + XID))
-    (folder / "c.log.zst").write_bytes(zstandard.compress(CALM))
+    (folder / "c.log.zst").write_bytes(zstandard.compress(CALM + DONE))
     (folder / "deep" / "d.log").write_bytes(CALM + JAMMED % (1, 5, b"left"))
     (folder / "deep" / "e.log").write_bytes(CALM + JAMMED % (2, 64, b"right"))
     (folder / "deep" / "f.log").write_bytes(CALM + b"QuuxError: the flange is not grommeted\n")
@@ -191,7 +192,7 @@ def test_each_directory_is_a_job(kb: Run, tmp_path: Path) -> None:
         for rank in "01":
             folder = tmp_path / "jobs" / job / rank
             folder.mkdir(parents=True)
-            (folder / "stderr.log").write_bytes(CALM + (text if rank == "1" else b""))
+            (folder / "stderr.log").write_bytes(CALM + (text if text and rank == "1" else DONE))
     run = kb("classify", *ALONE, tmp_path / "jobs" / "*", "--unit", "job", "--format", "jsonl")
     first, second = rows(run.stdout)
     assert (first["verdict"], second["verdict"]) == ("match", "healthy")
@@ -205,8 +206,8 @@ def test_what_cannot_be_read_stops_nothing_and_is_named(kb: Run, logs: Path) -> 
     run = kb("classify", *ALONE, logs, gone, "--format", "jsonl")
     assert run.returncode == 0
     assert "gone.log" not in names(run.stdout)
-    assert b"skipped 1 unreadable input" in run.stderr
-    assert b"half.gz is damaged" in run.stderr
+    assert b"skipped 2 unreadable inputs" in run.stderr
+    assert b"half.gz: it is damaged" in run.stderr
     assert b"Traceback" not in run.stderr
 
 

@@ -67,15 +67,25 @@ def test_every_code_in_the_program_has_a_page_and_a_family() -> None:
 
 
 def test_schema_accepts_what_is_shipped_and_names_what_is_wrong() -> None:
-    schema = json.loads((DOCS / "incident.schema.json").read_text())
-    validator = jsonschema.Draft202012Validator(schema)
+    validators = {
+        kind: jsonschema.Draft202012Validator(
+            json.loads((DOCS / f"{kind}.schema.json").read_text())
+        )
+        for kind in ("incident", "check", "playbook")
+    }
     for path in sorted(Path("incidents").glob("*/*.md")):
         header = yaml.load(path.read_text().split("---\n")[1], Loader=yaml.CBaseLoader)
-        for signature in header.get("signatures", []):
-            if "regex" in signature:
-                signature["regex"] = signature["regex"] == "true"
+        for pattern in (*header.get("signatures", []), *header.get("lines", [])):
+            if "regex" in pattern:
+                pattern["regex"] = pattern["regex"] == "true"
+        if header["kind"] == "check":
+            header["cost"]["seconds"] = int(header["cost"]["seconds"])
+            for flag in ("in_log", "alike"):
+                header[flag] = header.get(flag) == "true"
+        validator = validators.get(header["kind"], validators["incident"])
         assert list(validator.iter_errors(header)) == [], path
-    assert list(validator.iter_errors({"id": "a b", "mood": "bad"}))
+    for validator in validators.values():
+        assert list(validator.iter_errors({"id": "a b", "mood": "bad"}))
 
 
 def test_template_only_waits_to_be_written(kb: Run, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_command_wins_over_a_file_of_its_name(small: Small, log: Path) -> None
         (["a" * 5000 + "/b"], b"no such file or directory\n"),
         (["aks\x1b[31m"], b"unknown command `aks"),
         (["show", "xid79-gpu-fallen-off"], b"did you mean `xid79-gpu-fallen-off-bus`?\n"),
-        (["show", "qqqqq"], b"Error: unknown incident `qqqqq`; run kb list to see all incidents\n"),
+        (["show", "qqqqq"], b"Error: unknown record `qqqqq`; run kb list to see all records\n"),
     ],
     ids=lambda value: str(value)[:20],
 )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,6 +75,52 @@ def test_curves_are_drawn(kb: Run, reports: Path, tmp_path: Path) -> None:
     names = sorted(path.name for path in (tmp_path / "plots").iterdir())
     assert names == ["coverage.png", "coverage.svg", "reliability.png", "reliability.svg"]
     assert "<svg" in (tmp_path / "plots" / "coverage.svg").read_text()
+
+
+@pytest.mark.parametrize("name", ["coverage.png", "reliability.svg"])
+def test_no_curve_overwrites_a_file(kb: Run, reports: Path, tmp_path: Path, name: str) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra [plots]")
+    (tmp_path / "plots").mkdir()
+    (tmp_path / "plots" / name).write_text("precious")
+    run = kb("eval", reports, "--plot", tmp_path / "plots")
+    assert run.returncode == 2
+    assert run.stdout == b""
+    assert run.stderr.decode().count("\n") == 1
+    assert f"{name} exists; choose another name" in run.stderr.decode()
+    assert (tmp_path / "plots" / name).read_text() == "precious"
+    assert [path.name for path in (tmp_path / "plots").iterdir()] == [name]
+
+
+def test_an_incident_that_is_not_there_is_named(kb: Run, reports: Path) -> None:
+    """It would count as a report that nothing known fits, and every answer as a false one."""
+    known = ["nccl-shm-too-small-container", "no-such-incident"]
+    with reports.open("a") as file:
+        file.write(json.dumps({"text": SHM, "relevant": known, "kind": "log"}))
+    text = reports.read_text().replace("}{", "}\n{")
+    reports.write_text(text)
+    run = kb("eval", reports)
+    assert run.returncode == 2
+    assert run.stdout == b""
+    assert f"{reports}:6 names `no-such-incident`" in run.stderr.decode()
+    assert "--incidents" in run.stderr.decode()
+
+
+def test_reports_come_from_a_pipe(kb: Run, reports: Path) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as pipe:
+        pipe.write(reports.read_bytes())
+    program = [sys.executable, "-m", "kb", "eval", f"/dev/fd/{reading}", "--json"]
+    run = subprocess.run(program, capture_output=True, pass_fds=[reading], timeout=100, check=False)
+    os.close(reading)
+    assert run.returncode == 0, run.stderr.decode()
+    assert json.loads(run.stdout)["reports"] == len(REPORTS)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "."])
+def test_reports_do_not_come_from_devices_or_directories(kb: Run, name: str) -> None:
+    run = kb("eval", name)
+    assert run.returncode == 2
+    assert f"cannot read {name}: " in run.stderr.decode()
 
 
 @pytest.mark.parametrize("content", ["{", '{"text": "a"}', '{"text": 1}', "[]"])

@@ -79,6 +79,15 @@ def test_output_that_cannot_be_written_is_one_sentence(
     assert "No space left" in one_sentence(small.kb(program=program, env={"TMPDIR": str(tmp_path)}))
 
 
+@on_linux
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_messages_that_cannot_be_written_change_no_exit_code(small: Small, unbuffered: str) -> None:
+    for command, code in (("ask -f gone.log", 2), ("nonsense", 2), ("ask", 0)):
+        program = ("bash", "-c", f"exec {sys.executable} -m kb {command} 2> /dev/full")
+        run = small.kb(program=program, env={"PYTHONUNBUFFERED": unbuffered})
+        assert run.returncode == code, command
+
+
 @pytest.fixture
 def plain_user() -> tuple[str, ...]:
     """Runs Python as somebody whom permissions bind: root without the right to pass them."""
@@ -111,7 +120,8 @@ def test_a_cache_that_another_user_made(
     run = small.kb("ask", "--json", program=(*plain_user, "-m", "kb"), env=elsewhere)
     assert right(run)
     assert said in run.stderr
-    assert run.stderr.count(b"\n") == bool(said)
+    indexes = 2  # of incidents, and of checks and playbooks
+    assert run.stderr.count(b"\n") == indexes * bool(said)
 
 
 @pytest.mark.slow
@@ -445,6 +455,16 @@ def test_odd_surroundings_change_nothing(small: Small, settings: dict[str, str])
 def test_a_directory_that_was_deleted_is_no_traceback(small: Small) -> None:
     line = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -m kb ask --json"
     assert right(small.kb(program=("bash", "-c", line)))
+
+
+def test_workers_start_in_a_directory_that_was_deleted(small: Small, tmp_path: Path) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_bytes(QUESTION)
+    program = f"exec {sys.executable} -m kb classify --jobs 2 --format jsonl {tmp_path}/*.log"
+    line = f"mkdir lost; cd lost; rmdir ../lost; {program}"
+    run = small.kb(program=("bash", "-c", line))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count(ANSWER.encode()) == 2
 
 
 def test_few_files_may_be_open(small: Small) -> None:

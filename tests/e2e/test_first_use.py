@@ -22,12 +22,10 @@ pytestmark = pytest.mark.slow
 
 PACK = """
 from index.encoder import load_encoder
-from kb.corpus.sync import pack_index
-from kb.paths import packed_index
-from kb.settings import Settings
+from kb.corpus.sync import pack_indexes
 
 encoder = load_encoder()
-pack_index(packed_index(), lambda: encoder)
+pack_indexes(lambda: encoder)
 """
 
 
@@ -56,10 +54,11 @@ def record(fresh: Small, name: str) -> Path:
 
 
 def index(fresh: Small, *options: str | Path) -> dict[str, int]:
-    """The figures that `kb index` prints."""
+    """The figures that `kb index` prints of the incidents."""
     run = fresh.kb("index", *options)
     assert (run.returncode, run.stderr) == (0, b"")
-    return {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", run.stdout.decode())}
+    incidents = run.stdout.decode().splitlines()[0]
+    return {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", incidents)}
 
 
 def first(run: subprocess.CompletedProcess[bytes]) -> str:

@@ -12,9 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.conftest import Run
-from tests.e2e.conftest import ANSWER, QUESTION, RECORDS, Small
+from tests.e2e.conftest import ANSWER, PATIENCE_S, QUESTION, RECORDS, Small
 
 
 def first(run: subprocess.CompletedProcess[bytes]) -> str:
@@ -52,6 +53,19 @@ def test_second_build_has_nothing_to_do(kb: Run, cache: Path) -> None:
     text = kb("index", cache=cache).stdout.decode()
     assert f"0 added, 0 changed, 0 removed, {len(RECORDS)} unchanged" in text
     assert "0 passages encoded" in text
+
+
+@pytest.mark.parametrize("command", [("ask", "--json"), ("list",), ("show", ANSWER)])
+def test_a_broken_file_of_a_team_takes_no_shipped_record_away(
+    kb: Run, cache: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / f"{ANSWER}.md").write_text(f"---\nid: {ANSWER}\ntitle: [broken\n---\n")
+    run = kb(*command, "--incidents", str(tmp_path / "team"), stdin=QUESTION, cache=cache)
+    assert run.returncode == 0
+    assert ANSWER in run.stdout.decode()
+    assert "[broken" not in run.stdout.decode()
+    assert run.stderr.decode().count(f"team/{ANSWER}.md") == 1
 
 
 def test_team_directory_adds_and_changed_files_are_found_at_once(
@@ -180,3 +194,20 @@ def test_read_only_cache_still_answers(kb: Run, cache: Path) -> None:
     finally:
         for directory in [cache, *cache.iterdir()]:
             directory.chmod(0o755)
+
+
+def test_a_wait_for_another_process_is_told(small: Small) -> None:
+    with FileLock(small.index / "lock"):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kb", "index"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=small.home,
+            env=small.environment(),
+        )
+        assert process.stderr is not None
+        said = process.stderr.readline().decode()
+        assert said == f"waiting for another process that builds the index in {small.index}\n"
+        assert process.poll() is None
+    assert process.communicate(timeout=PATIENCE_S)[1] == b""
+    assert process.returncode == 0

@@ -22,6 +22,7 @@ COMMANDS = (
     ["classify", "xid.log", "incidents", "--jobs", "2", "--format", "html"],
     ["show", "xid79-gpu-fallen-off-bus"],
     ["list"],
+    ["collect"],
     ["new", "--from-log", "xid.log", "-o", "draft.md"],
     ["lint"],
     ["lint", "--fix", "draft.md"],
@@ -50,6 +51,8 @@ def watched(small_installation: Small, tmp_path: Path) -> Small:
     """An installation of its own whose Python stops at the first use of the network."""
     home = Path(shutil.copytree(small_installation.home, tmp_path / "home"))
     (home / "sitecustomize.py").write_text(WATCHER)
+    (home / "incidents" / "checks").mkdir()
+    shutil.copy("incidents/checks/free-h.md", home / "incidents" / "checks")  # for kb collect
     text = "NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus."
     (home / "xid.log").write_text(f"{text}\n")
     case = {"text": text, "relevant": ["xid79-gpu-fallen-off-bus"], "kind": "log"}

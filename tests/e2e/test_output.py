@@ -209,3 +209,15 @@ def test_a_draft_is_refused_before_the_log_is_read(
     run = kb("new", "--from-log", pipe, "-o", out / name)
     assert (run.returncode, run.stderr.count(b"\n")) == (2, 1)
     assert left(out) == {"file", "dangling"}
+
+
+@pytest.mark.parametrize(
+    "command", [("classify", "pipe"), ("new", "--from-log", "pipe"), ("collect",)]
+)
+def test_a_name_that_ends_like_a_directory_is_refused(
+    kb: Run, out: Path, command: tuple[str, ...]
+) -> None:
+    run = kb(*command, "-o", f"{out}/x/")
+    assert run.returncode == 2
+    assert b"names a directory" in run.stderr
+    assert left(out) == set()

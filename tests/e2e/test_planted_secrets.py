@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -68,6 +69,68 @@ def test_results_of_a_batch(small_installation: Small, logs: Path, form: str) ->
         run = small_installation.kb("classify", logs, "--jobs", "1", "--format", form, *output)
         assert run.returncode == 0, run.stderr
         assert_none((file.read_bytes() if output else run.stdout).decode())
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_an_evaluation_of_reports(
+    small_installation: Small, tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    wanted = ["nccl-shm-too-small-container"]
+    reports = (
+        {"id": f"log {SECRETS['token']}", "text": LOG + XID, "relevant": wanted, "kind": "log"},
+        {"text": XID, "relevant": [], "kind": "log"},
+    )
+    (tmp_path / "set.jsonl").write_text("\n".join(map(json.dumps, reports)))
+    run = small_installation.kb("eval", tmp_path / "set.jsonl", *form)
+    assert run.returncode == 0, run.stderr
+    assert_none((run.stdout + run.stderr).decode())
+
+
+def test_an_evaluation_of_jobs(small_installation: Small, tmp_path: Path) -> None:
+    truth = {
+        "id": "one",
+        "layout": "x",
+        "kind": "exception",
+        "failed": True,
+        "culprit_ranks": [3],
+        "culprit_hosts": [],
+    }
+    (tmp_path / "jobs" / "one").mkdir(parents=True)
+    (tmp_path / "jobs" / "one" / "truth.json").write_text(json.dumps(truth))
+    (tmp_path / "jobs" / "one" / "logs").mkdir()
+    said = {0: "step 1\nstep 2\n", 3: f"step 1\nQuuxError: no login with {SECRETS['token']}\n"}
+    for rank, text in said.items():
+        (tmp_path / "jobs" / "one" / "logs" / f"rank_{rank}.log").write_text(text)
+    run = small_installation.kb("eval", "--jobs", tmp_path / "jobs", "--json")
+    assert run.returncode == 0, run.stderr
+    assert_none(run.stdout.decode())
+
+
+def test_an_answer_for_programs(small_installation: Small, logs: Path) -> None:
+    run = small_installation.kb("ask", "--json", "-f", logs / "xid.log")
+    assert_none((run.stdout + run.stderr).decode())
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_is_wrong_with_a_record(small_installation: Small, tmp_path: Path, form: str) -> None:
+    """Each rule quotes the line that it is about."""
+    record = next(Path("incidents").rglob("xid79-gpu-fallen-off-bus.md")).read_text()
+    (tmp_path / "bad.md").write_text(f"{record}\n## Login with {SECRETS['token']}\n")
+    run = small_installation.kb("lint", "--format", form, tmp_path / "bad.md")
+    assert run.returncode == 1
+    assert_none((run.stdout + run.stderr).decode())
+
+
+def test_a_comparison_of_records(small_installation: Small, tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    for directory in (before, after):
+        directory.mkdir()
+    record = next(Path("incidents").rglob("xid79-gpu-fallen-off-bus.md")).read_text()
+    new = record.replace("id: xid79-gpu-fallen-off-bus", "id: new")
+    assert "```text\n" in new
+    (after / "new.md").write_text(new.replace("```text\n", f"```text\n{XID}", 1))
+    run = small_installation.kb("diff", before, "--incidents", after)
+    assert_none((run.stdout + run.stderr).decode())
 
 
 def test_a_draft(small_installation: Small, logs: Path, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_a_log_needs_no_command(terminal: Open, line: str) -> None:
 
 def test_an_empty_pipe_leaves_the_keyboard(terminal: Open) -> None:
     screen = terminal(f"true | {KB}")
-    screen.until("Nothing to read")
+    screen.until("The input is empty")
     screen.press("q")
     screen.ended()
 

@@ -105,6 +105,15 @@ def check_numbers(text: str) -> None:
     assert analysis is None or held(analysis.job)
 
 
+def test_of_ranks_that_all_complain_a_bounded_number_of_lines_is_looked_at() -> None:
+    text = "".join(f"[rank{rank}]: RuntimeError: boom\n" for rank in range(29_000))
+
+    (lines,) = scan_log(Log.from_text(text), Scanner([]), MARKERS).files.values()
+
+    assert 15_000 < len(lines) < 22_000
+    assert lines[-1].text == "[rank28999]: RuntimeError: boom"
+
+
 def test_numbers_of_more_than_64_bits_are_left() -> None:
     for example in (*STATED, *(example for row in ROWS for example in row.examples)):
         check_numbers(job_text(example, BEYOND[0]))

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from kb.classify import Journal, MainLine, Result, Summary, Unreadable, encode, summarize
+from kb.classify.inputs import Unit, find_units
 from kb.classify.timeline import find_timeline
 from kb.corpus.directories import IncidentDirectories
-from kb.errors import OutputError
+from kb.errors import CorpusError, LogError, OutputError
 from kb.verdict import Verdict
 from kb.views.page import to_html
 
@@ -37,7 +38,7 @@ def jams(count: int) -> list[Result]:
 
 
 def page_of(summary: Summary) -> str:
-    file = IncidentDirectories().find(XID)
+    file, _problems = IncidentDirectories().find(XID)
     assert file is not None
     return to_html(summary, {XID: file.read()}).decode()
 
@@ -139,7 +140,7 @@ def test_page_of_nothing_but_healthy_units() -> None:
     "link", ["[d](//evil)", "[d](/\\\\evil)", "[d]\n\n[d]: //evil", "[d](vscode://x)", "[d](x.md)"]
 )
 def test_links_of_a_record_that_lead_off_the_web_are_text(link: str) -> None:
-    file = IncidentDirectories().find(XID)
+    file, _problems = IncidentDirectories().find(XID)
     assert file is not None
     source = file.source().replace(
         b"## Cause\n", f"## Cause\n\n{link} <https://ok.example>\n".encode()
@@ -149,3 +150,37 @@ def test_links_of_a_record_that_lead_off_the_web_are_text(link: str) -> None:
     targets = re.findall(r'href="([^"]*)"', page)
     assert "https://ok.example" in targets
     assert all(target.startswith(("#", "https://", "http://")) for target in targets)
+
+
+def test_a_pattern_of_many_stars_finds_each_file_once(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*"abcdefghijklmnopqrstuvwxyz")
+    deep.mkdir(parents=True)
+    for folder in (deep, *deep.parents[:26]):
+        (folder / "a.log").write_text("x")
+    assert len(find_units([f"{tmp_path}/{'**/' * 12}*.log"], Unit.FILE)) == 27
+    assert len(find_units([f"{tmp_path}/{'**/*/' * 12}*.log"], Unit.FILE)) == 15
+
+
+def test_what_a_pattern_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jobs" / "one").mkdir(parents=True)
+    (tmp_path / "jobs" / "one" / "a.log").write_text("x")
+    (tmp_path / "b.log").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    assert find_units(["**/*.log"], Unit.FILE) == ["b.log", "jobs/one/a.log"]
+    assert find_units(["jobs/*/"], Unit.JOB) == ["jobs/one"]
+    assert find_units(["./j*/[o]ne/*"], Unit.FILE) == ["jobs/one/a.log"]
+
+
+def test_whatever_the_library_of_a_url_raises_is_one_sentence() -> None:
+    with pytest.raises(LogError, match=r"^cannot read reference://x: .*TypeError"):
+        find_units(["reference://x"], Unit.FILE)
+
+
+def test_a_name_of_megabytes_is_shortened_in_messages(tmp_path: Path) -> None:
+    name = "x" * 4_000_000
+    with pytest.raises(LogError) as failed:
+        find_units([name], Unit.FILE)
+    assert len(str(failed.value)) < 1_000
+    with pytest.raises(CorpusError, match=r"config\.toml$") as refused:
+        IncidentDirectories([name])
+    assert len(str(refused.value)) < 1_000

@@ -7,6 +7,7 @@ item: here alone, functions of our own are replaced.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import shutil
@@ -61,6 +62,7 @@ JOB = {
     "rank0.log": "[rank0]: step 1\n[rank0]: NCCL watchdog timeout: peer is gone\n",
     "rank1.log": "[rank1]: step 1\n[rank1]: RuntimeError: CUDA error: an illegal memory access\n",
 }
+DONE = "".join(f"step {n}/100 loss 2.5\n" for n in range(1, 101)) + "training finished\n"
 
 
 class OddError(Exception):
@@ -149,11 +151,41 @@ def test_a_log_of_which_a_part_is_left_out_is_not_called_healthy(
     knowledge: KnowledgeBase, fail: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kb.log.reader, "BLOCK_BYTES", 1_000)
-    calm = "\n".join(f"step {n}/1000 loss 2.{n} lr 1e-4 tokens/s 1000" for n in range(1, 600))
+    calm = "\n".join(f"step {n}/599 loss 2.{n} lr 1e-4 tokens/s 1000" for n in range(1, 600))
+    calm += "\ntraining finished"
     assert diagnose(Log.from_text(f"{calm}\n"), knowledge).verdict is Verdict.HEALTHY
     fail(kb.diagnosis.scan, "MarkedBlock")
     found = diagnose(Log.from_text(f"{BAD}\n{calm}\n"), knowledge)
     assert found.verdict is Verdict.UNKNOWN
+
+
+def _break(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def _damage(path: Path) -> None:
+    path.write_bytes(b"\x28\xb5\x2f\xfdbroken")
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(gzip.compress(DONE.encode() * 50)[:-9])
+
+
+def _swell(path: Path) -> None:
+    path.write_bytes(gzip.compress(b"calm\n" * (1 << 20), 9) * 60 + gzip.compress(DONE.encode()))
+
+
+@pytest.mark.parametrize("spoil", [_break, _damage, _cut, _swell])
+def test_a_job_one_of_whose_files_is_not_read_whole_is_not_called_healthy(
+    knowledge: KnowledgeBase, tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    for rank in range(3):
+        (tmp_path / f"rank_{rank}.log").write_text(DONE)
+    assert diagnose(Log.from_paths([tmp_path]), knowledge).verdict is Verdict.HEALTHY
+    spoil(tmp_path / "rank_3.log")
+    found = diagnose(Log.from_paths([tmp_path]), knowledge)
+    assert found.verdict is Verdict.UNKNOWN
+    assert [notice for notice in found.notices if "rank_3.log" in notice]
 
 
 def test_a_dump_that_may_not_be_read_is_one_of_many(
@@ -347,7 +379,7 @@ def test_a_part_of_the_page_that_cannot_be_shown(
 
 
 def shipped_record() -> dict[str, Incident]:
-    file = IncidentDirectories().find(SHIPPED)
+    file, _problems = IncidentDirectories().find(SHIPPED)
     assert file
     return {SHIPPED: file.read()}
 

@@ -21,7 +21,7 @@ WATCHDOG = (
     " 600532 milliseconds before timing out."
 )
 SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
-HEALTHY = "".join(f"INFO step {n} loss {3 - n / 200:.3f}\n" for n in range(100))
+HEALTHY = "".join(f"INFO step {n} loss {3 - n / 200:.3f}\n" for n in range(100)) + "INFO job done\n"
 FOLLOW_ON = "RuntimeError: NCCL communicator was aborted on rank 3."
 
 
@@ -70,7 +70,7 @@ def test_first_turn_of_a_job_names_who_failed_first(knowledge: KnowledgeBase) ->
     ("log", "verdict", "part"),
     [
         ("", Verdict.UNKNOWN, "The input is empty."),
-        ("the cat sat on the mat", Verdict.UNKNOWN, "the launch command"),
+        ("the cat sat on the mat", Verdict.UNKNOWN, "paste the first error"),
         (HEALTHY, Verdict.HEALTHY, "The log shows no failure"),
         (FOLLOW_ON, Verdict.POSSIBLE, "This is a follow-on error"),
     ],

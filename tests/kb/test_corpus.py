@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kb.corpus.base import KnowledgeBase
-from kb.corpus.directories import IncidentDirectories
+from kb.corpus.directories import GuideDirectories, IncidentDirectories
 from kb.diagnosis import diagnose
 from kb.log import Log
 from kb.settings import Settings
@@ -77,3 +77,46 @@ def test_the_fingerprint_follows_every_file(tmp_path: Path) -> None:
     assert len(set(seen)) == len(seen)
     (tmp_path / "b.md").unlink()
     assert directories.fingerprint() == seen[0]
+
+
+BROKEN = {
+    "nothing": "",
+    "no front matter": "no record\n",
+    "YAML that does not parse": "---\nid: NAME\ntitle: [broken\n---\n",
+    "another id": "---\nid: other\nkind: KIND\n---\n",
+    "a check without its parts": "---\nid: NAME\nkind: check\n---\n",
+    "an incident without its parts": "---\nid: NAME\nkind: incident\n---\n",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=list(BROKEN))
+@pytest.mark.parametrize("name", ["nccl-shm-too-small-container", "df-shm", "hang-mid-training"])
+def test_a_broken_file_overrides_nothing_and_is_named(tmp_path: Path, name: str, text: str) -> None:
+    first, team = tmp_path / "first", tmp_path / "team"
+    first.mkdir()
+    shutil.copy(next(Path("incidents").rglob(f"{name}.md")), first)
+    team.mkdir()
+    (team / f"{name}.md").write_text(text.replace("NAME", name))
+    named = []
+    for kind in (IncidentDirectories, GuideDirectories):
+        shipped, library = kind(first=first), kind([team], first=first)
+        assert library.files() == shipped.files()
+        records, problems = library.load()
+        assert [record.id for record in records] == shipped.ids()
+        content = library.read({})
+        assert [document.id for document in content.documents] == shipped.ids()
+        assert content.problems == problems
+        named += [problem.path for problem in problems]
+    assert set(named) == {f"team/{name}.md"}
+
+
+def test_the_fingerprint_follows_what_is_overridden(tmp_path: Path) -> None:
+    """It is in use again once what overrides it breaks."""
+    first, team = tmp_path / "first", tmp_path / "team"
+    for directory in (first, team):
+        directory.mkdir()
+        shutil.copy("tests/tui/incidents/shm-too-small.md", directory)
+    library = IncidentDirectories([team], first=first)
+    seen = library.fingerprint()
+    (first / "shm-too-small.md").write_text("changed")
+    assert library.fingerprint() != seen

@@ -37,6 +37,7 @@ from kb.conversation.speech import tool_turn
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.errors import IncidentError
+from kb.evidence import collect
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.markers import MARKERS, Grade, grade_line
@@ -49,7 +50,7 @@ from kb.job.exits import launcher_speaks, read_exits, reports_exit
 from kb.job.failures import classify
 from kb.job.hostlists import missing_hosts, read_hosts, read_ranks
 from kb.job.lines import Line
-from kb.log import Log
+from kb.log import Block, Log
 from kb.log.clean import clean_block, collapse_progress, escape_controls, strip_controls
 from kb.log.layout import is_system_log, number_siblings, origin_of
 from kb.log.lines import MAX_LINE_BYTES
@@ -80,6 +81,9 @@ _MEASURABLE_SECONDS = 0.001
 _REPEATS = (1, 3, 10)
 """How often both texts are read; more often where they seem to fail. The shortest time counts."""
 _MAX_CHARACTERS = 8_000
+_MAX_SHARE_OF_A_CALL = 40
+"""How much longer a thousand short texts may take than the same in one: what a call takes without a
+text counts a thousand times."""
 
 _PIECES = """\
 a¦A¦1¦12 ¦0.¦.¦, ¦;¦:¦-¦--a ¦_¦/¦\\¦|¦=¦== ¦#¦50% ¦@¦&amp;¦*a ¦+¦~¦?¦!¦"¦'¦"a ¦`a` ¦(¦)¦[¦]¦[[¦{¦<\
@@ -261,6 +265,23 @@ def test_many_names_are_made_neutral_in_linear_time() -> None:
         neutral(" ".join(f"from {word}-7" for word, _ in zip(words, text, strict=False)))
 
     assert not _superlinear(Reader(replace_all, longest=4_000), ("a",))
+
+
+def test_a_line_as_long_as_a_block_is_searched_in_linear_time(knowledge: KnowledgeBase) -> None:
+    def search(text: str) -> None:
+        block = Block(None, 1, 1, text.encode())
+        collect([block], knowledge.signatures, knowledge.markers)
+
+    assert not _superlinear(Reader(search, longest=1_000_000), ("错误", "error "))
+
+
+def test_many_short_texts_are_masked_like_a_long_one() -> None:
+    lines = [f"[rank{rank}]: RuntimeError: boom" for rank in range(1_000)]
+    text = "\n".join(lines)
+    each = Reader(lambda _text: without_secrets(lines))
+    together = Reader(without_secrets)
+
+    assert _seconds(each, "", 3) < _MAX_SHARE_OF_A_CALL * _seconds(together, text, 3)
 
 
 def test_what_is_quadratic_is_noticed() -> None:

@@ -65,6 +65,46 @@ def test_truncated_gzip_gives_what_is_there_and_says_so() -> None:
     assert "half.gz is damaged" in log.notices[0]
 
 
+def test_what_stands_before_a_damaged_frame_is_read() -> None:
+    good = zstandard.ZstdCompressor(write_checksum=True).compress(b"line one\n")
+    log = Log.from_bytes(good + good[:-6] + b"\xff" * 6, "a.zst")
+    assert text_of(log) == "line one\n"
+    (loss,) = log.losses
+    assert loss.startswith("a.zst is damaged; read up to there: ")
+
+
+def _window(exponent: int, text: bytes) -> bytes:
+    """A frame of zstd that asks for so much memory: one raw block (RFC 8878, 3.1.1)."""
+    head = b"\x28\xb5\x2f\xfd\x00" + bytes([(exponent - 10) << 3])
+    return head + ((len(text) << 3) | 1).to_bytes(3, "little") + text
+
+
+def test_a_frame_with_a_long_window_is_read() -> None:
+    assert text_of(Log.from_bytes(_window(28, b"line one\n"))) == "line one\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (_window(31, b"line one\n"), "it asks for more than 256 MB of memory; unpack it with"),
+        (b"\x28\xb5\x2f\xfdbroken", "it is damaged: "),
+        (gzip.compress(b"line one\n")[:10], "it is damaged: "),
+    ],
+    ids=["window", "zstd", "gzip"],
+)
+def test_an_archive_of_which_nothing_can_be_read_is_an_error(data: bytes, why: str) -> None:
+    with pytest.raises(LogError, match=f"^cannot read a.log: {why}"):
+        text_of(Log.from_bytes(data, "a.log"))
+
+
+@pytest.mark.parametrize("start", ["]0;", "P", "X", "^", "_"])
+def test_of_a_string_without_an_end_only_the_start_is_lost(start: str) -> None:
+    lines = f"step 1\n\x1b{start}abc RuntimeError: boom\nstep 2\n\x1b{start}title\x07step 3\n"
+    text = text_of(Log.from_text(lines))
+    assert "abc RuntimeError: boom\nstep 2\nstep 3\n" in text
+    assert "\x1b" not in text
+
+
 def test_binary_input_is_named() -> None:
     log = Log.from_bytes(bytes(range(32)) * 400, "core")
     list(log.blocks())
@@ -185,3 +225,12 @@ def test_one_unreadable_file_of_a_directory_is_a_notice(tmp_path: Path) -> None:
     gone.unlink()
     assert text_of(log) == "fine\n"
     assert log.notices == ["cannot read b.log: No such file or directory"]
+
+
+def test_a_broken_link_in_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("fine\n")
+    (tmp_path / "b.log").symlink_to("nowhere")
+    (tmp_path / ".#a.log").symlink_to("me@host.1:2")  # the lock of an editor
+    log = Log.from_paths([tmp_path])
+    assert text_of(log) == "fine\n"
+    assert log.losses == ["cannot read b.log: No such file or directory"]

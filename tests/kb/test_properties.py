@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from contextlib import suppress
 from datetime import date
 
 import pytest
@@ -13,10 +14,11 @@ from hypothesis import strategies as some
 
 from index.documents import Pattern
 from index.signatures import Scanner
-from kb.errors import IncidentError
+from kb.errors import IncidentError, LogError
 from kb.evidence import collect
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.evidence.secrets import mask_secrets
+from kb.guides import GUIDE_KINDS
 from kb.incident import (
     Body,
     Certainty,
@@ -80,7 +82,7 @@ HEADERS = some.builds(
     Header,
     id=NAME,
     title=LINE,
-    kind=some.sampled_from(Kind),
+    kind=some.sampled_from(sorted(set(Kind) - GUIDE_KINDS)),
     caution=some.none() | LINE,
     systems=some.lists(WORD, min_size=1, max_size=3).map(tuple),
     environment=some.builds(
@@ -165,12 +167,13 @@ def test_a_mask_does_not_depend_on_numbers(first: int, second: int, address: obj
 @given(some.binary(max_size=3000))
 def test_bytes_become_clean_lines_without_gaps(data: bytes) -> None:
     line = 1
-    for block in Log.from_bytes(data).blocks():
-        assert block.first_line == line
-        line += block.line_count
-        assert clean_block(block.data) == block.data
-        shown = strip_controls(block.data.decode("utf-8", "replace"))
-        assert not [c for c in shown if c < " " and c != "\n"]
+    with suppress(LogError):  # of what begins like an archive, and is none
+        for block in Log.from_bytes(data).blocks():
+            assert block.first_line == line
+            line += block.line_count
+            assert clean_block(block.data) == block.data
+            shown = strip_controls(block.data.decode("utf-8", "replace"))
+            assert not [c for c in shown if c < " " and c != "\n"]
 
 
 @given(LOGGED)

@@ -174,14 +174,20 @@ def test_confidence_means_what_it_says(answers: tuple[str, Answers]) -> None:
     )
 
 
+SHOWN_TO_END = {"own": 0.25, "development": 0.7}
+"""Share of the logs without a failure that show that the work is done; the others just stop."""
+
+
 @of_all_reports
-def test_healthy_logs_are_healthy(answers: tuple[str, Answers]) -> None:
-    _name, (outcomes, _report) = answers
+def test_logs_without_a_failure_are_no_answer_and_healthy_where_they_end(
+    answers: tuple[str, Answers],
+) -> None:
+    name, (outcomes, _report) = answers
     healthy = [outcome for outcome in outcomes if outcome.case.kind == "healthy"]
     assert len(healthy) >= 5
     assert not any(outcome.is_answer for outcome in healthy)
     calm = sum(outcome.verdict is Verdict.HEALTHY for outcome in healthy)
-    assert calm >= 0.75 * len(healthy)
+    assert calm >= SHOWN_TO_END[name] * len(healthy)
 
 
 def test_own_set_is_large_and_says_nothing_twice() -> None:

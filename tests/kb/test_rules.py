@@ -11,6 +11,7 @@ import pytest
 
 from index.signatures import Scanner
 from kb.diagnosis.scan import scan_log
+from kb.evidence.endings import says_end
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.markers import MARKER_PATTERNS, Grade, grade_line
@@ -32,6 +33,7 @@ from kb.rules.rows import (
     Accelerator,
     Column,
     Ended,
+    Ending,
     ExitBlock,
     ExitReport,
     Failure,
@@ -259,6 +261,14 @@ def test_a_file_of_a_launcher_may_hold_several_ranks(row: Rule) -> None:
         assert prescan([Line(None, 1, example, Grade.CONTEXT)]).several, example
     for example in row.not_examples:
         assert not prescan([Line(None, 1, example, Grade.CONTEXT)]).several, example
+
+
+@each(*read_rows("endings", "ending", Ending))
+def test_an_ending_says_that_the_work_is_done(row: Ending) -> None:
+    for example in row.examples:
+        assert says_end(example), example
+    for example in row.not_examples:
+        assert not says_end(example), example
 
 
 @each(*read_rows("failures", "failure", Failure))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.evidence.facts import Facts
 from kb.evidence.secrets import mask_secrets, without_secrets
 
 _RANDOM = random.Random(7)
@@ -91,9 +92,30 @@ def test_the_name_of_a_value_tells_and_all_of_it_is_masked() -> None:
     assert masked == kept | {"db_password": "<secret: password>"}
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["NCCL_SECRET_COOKIE", "HF_TOKEN", "HF_TOKEN_V2", "RAY_API_KEY_PROD", "VLLM_PASSWORD_OLD"],
+)
+def test_a_part_of_the_name_of_a_variable_tells(name: str) -> None:
+    plain = {"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0", "TORCH_NCCL_TRACE_KEYS": "all"}
+    shown = without_secrets(Facts(environment=plain | {name: _WORD})).environment
+    assert shown.pop(name).startswith("<secret: ")
+    assert shown == plain
+
+
 def test_a_token_within_a_password_does_not_save_the_rest() -> None:
     masked = mask_secrets(f"password=ghp_{_some(36)}!and-more x")
     assert masked == "password=<secret: password> x"
+
+
+def test_colours_of_a_terminal_do_not_hide_a_secret() -> None:
+    text = f"\x1b[1mapi_key\x1b[0m: \x1b[33m'{_WORD}'\x1b[0m,\n\x1b[32mINFO\x1b[0m done"
+    assert mask_secrets(text) == "api_key: '<secret: secret>',\nINFO done"
+
+
+def test_colours_stay_where_nothing_is_masked() -> None:
+    text = "\x1b[32mINFO\x1b[0m step 7"
+    assert mask_secrets(text) == text
 
 
 _WHOLE_KEYS = {

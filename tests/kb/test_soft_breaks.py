@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from kb.corpus.directories import IncidentDirectories, IncidentFile
+from kb.corpus.directories import IncidentDirectories, RecordFile
 from kb.incident import Incident
 from kb.soft_breaks import join_soft_breaks
 from kb.views.prose import prose
@@ -66,7 +66,7 @@ def wrapped(paragraph: str, width: int) -> str:
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.path.stem)
-def test_a_shipped_record_breaks_only_at_the_width(file: IncidentFile) -> None:
+def test_a_shipped_record_breaks_only_at_the_width(file: RecordFile) -> None:
     incident = file.read()
     console = Console(width=WIDTH, color_system=None)
     with console.capture() as capture:

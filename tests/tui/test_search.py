@@ -188,8 +188,8 @@ async def test_a_log_that_cannot_be_read_is_told_and_the_answer_stays(
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        (UNKNOWN, ["○ Unknown", "Nothing known matches", "What would help", "Closest records"]),
-        (HEALTHY, ["✓ Healthy", "No sign of a failure"]),
+        (UNKNOWN, ["○ Unknown", "Nothing known matches", "press n to", "Closest records"]),
+        (HEALTHY, ["✓ Healthy", "The log shows no failure"]),
         (FOLLOW_ON, ["◐ Possible", "Only follow-on errors", "peer-gone (follow-on error, line 1)"]),
     ],
     ids=["unknown", "healthy", "follow-on"],
@@ -209,7 +209,7 @@ async def test_an_empty_log_is_told(start: Start, tmp_path: Path) -> None:
     async with start(
         user_input=UserInput(paths=(tmp_path / "empty.log",), name="empty.log")
     ) as pilot:
-        await until_shown(pilot, "Nothing to read")
+        await until_shown(pilot, "The input is empty")
 
 
 async def test_one_line_is_one_line(start: Start) -> None:

@@ -1,4 +1,4 @@
-"""Check incident files. A rule is a small class with a code; its docstring says why it matters."""
+"""Check record files. A rule is a small class with a code; its docstring says why it matters."""
 
 from __future__ import annotations
 
@@ -7,24 +7,34 @@ from functools import partial
 from pathlib import Path
 
 from kb.containment import contained
-from kb.contribute.lint.checked import CheckedFile
-from kb.contribute.lint.context import LintContext, accepted_before
+from kb.contribute.lint.checked import CheckedFile, CheckedGuide, GuideLibrary
+from kb.contribute.lint.context import LintContext, accepted_before, indexed_guides
 from kb.contribute.lint.duplicates import DUPLICATE_RULES
 from kb.contribute.lint.evidence import EVIDENCE_RULES
+from kb.contribute.lint.guides import GUIDE_RULES
 from kb.contribute.lint.links import LINK_RULES
 from kb.contribute.lint.private import PRIVATE_RULES
 from kb.contribute.lint.prose import PROSE_RULES
-from kb.contribute.lint.rule import Rule
+from kb.contribute.lint.rule import GuideRule, Rule, TextRule
 from kb.contribute.lint.signatures import SIGNATURE_RULES
-from kb.corpus.directories import IncidentDirectories, IncidentFile, markdown_files
+from kb.corpus.directories import IncidentDirectories, RecordFile, markdown_files
 from kb.corpus.document import digest, from_payload
 from kb.errors import CorpusError, IncidentError
+from kb.guides import Guide, is_guide
 from kb.incident import Incident
 from kb.log.clean import decode_path
 from kb.paths import packaged_incidents
 from kb.problem import Problem
 
-__all__ = ["ALL_RULES", "CheckedFile", "Rule", "chosen_files", "lint", "read_all"]
+__all__ = [
+    "ALL_RULES",
+    "GUIDE_RULES",
+    "CheckedFile",
+    "Rule",
+    "chosen_files",
+    "lint",
+    "read_all",
+]
 
 ALL_RULES: tuple[Rule, ...] = (
     *SIGNATURE_RULES,
@@ -34,7 +44,8 @@ ALL_RULES: tuple[Rule, ...] = (
     *DUPLICATE_RULES,
     *PRIVATE_RULES,
 )
-"""Every rule except those of the record's shape, which `kb.markdown` checks while it reads."""
+"""Every rule about incidents except those of the shape, which `kb.markdown` checks while it
+reads."""
 
 _ALL_FILES = "(all files)"
 """In the place of a path, where a rule fails at what it compares."""
@@ -49,26 +60,98 @@ def lint(paths: Sequence[Path], library: IncidentDirectories) -> tuple[int, list
     Raises:
         CorpusError: a path does not exist or holds no incident files.
     """
-    present, closed = library.files_and_closed()
+    present, closed = library.all_files_and_closed()
     known = {file.path.stem: file for file in present}
     chosen = list(chosen_files(paths)) if paths else [*present, *closed]
     replaced = {file.path.stem for file in chosen}
-    others = (file for key, file in known.items() if key not in replaced)
-    accepted = accepted_before()
-    rest, _ = read_all(others, accepted, chosen=False)
-    files, problems = read_all(chosen, accepted, chosen=True)
-    names = {file.name for file in files}
-    with LintContext([*rest, *files], library.directories) as context:
-        for rule in ALL_RULES:
-            for file in files:
-                problems.extend(_found(rule, file.name, partial(rule.check, file)))
-            across = _found(rule, _ALL_FILES, partial(rule.finish, context))
-            problems.extend(problem for problem in across if problem.path in (*names, _ALL_FILES))
-        problems.extend(problem for problem in context.problems if problem.path in names)
+    others = [file for key, file in known.items() if key not in replaced]
+    problems = [
+        *_lint_incidents(_incidents(chosen), _incidents(others), library.directories),
+        *_lint_guides(chosen, others, library.directories),
+    ]
     return len(chosen), sorted(problems)
 
 
-def _found(rule: Rule, path: str, look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:
+def _incidents(files: Iterable[RecordFile]) -> list[RecordFile]:
+    return [file for file in files if not is_guide(file.head())]
+
+
+def _lint_incidents(
+    chosen: Sequence[RecordFile], others: Sequence[RecordFile], directories: Sequence[Path]
+) -> Iterator[Problem]:
+    if not chosen:
+        return
+    accepted = accepted_before()
+    rest, _ = read_all(others, accepted, chosen=False)
+    files, problems = read_all(chosen, accepted, chosen=True)
+    yield from problems
+    names = {file.name for file in files}
+    with LintContext([*rest, *files], directories) as context:
+        for rule in ALL_RULES:
+            for file in files:
+                yield from _found(rule, file.name, partial(rule.check, file))
+            across = _found(rule, _ALL_FILES, partial(rule.finish, context))
+            yield from (problem for problem in across if problem.path in (*names, _ALL_FILES))
+        yield from (problem for problem in context.problems if problem.path in names)
+
+
+def _lint_guides(
+    chosen: Sequence[RecordFile], others: Sequence[RecordFile], directories: Sequence[Path]
+) -> Iterator[Problem]:
+    guides = [file for file in chosen if is_guide(file.head())]
+    if not guides:
+        return
+    files, problems = _read_guides(guides, {}, chosen=True)
+    yield from problems
+    compared = (file for file in others if is_guide(file.head()))
+    rest, _ = _read_guides(compared, indexed_guides(directories), chosen=False)
+    incidents = {file.path.stem for file in _incidents([*chosen, *others])}
+    library = GuideLibrary([*rest, *files], incidents)
+    for text_rule in (rule for rule in ALL_RULES if isinstance(rule, TextRule)):
+        for file in files:
+            yield from _found(text_rule, file.name, partial(text_rule.check, file))
+    for rule in GUIDE_RULES:
+        for file in files:
+            yield from _found(rule, file.name, partial(rule.check, file))
+        yield from _found(rule, _ALL_FILES, partial(rule.finish, library))
+
+
+def _read_guides(
+    files: Iterable[RecordFile], indexed: Mapping[str, Guide], *, chosen: bool
+) -> tuple[list[CheckedGuide], list[Problem]]:
+    checked: list[CheckedGuide] = []
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            source = file.source()
+            record = indexed.get(digest(source)) or file.read(source)
+        except IncidentError as error:
+            problems.extend(error.problems)
+        else:
+            if not isinstance(record, Incident):
+                checked.append(
+                    CheckedGuide(
+                        name=file.name,
+                        lines=_lines(source),
+                        chosen=chosen,
+                        shipped=_is_shipped(file),
+                        guide=record,
+                    )
+                )
+    return checked, problems
+
+
+def _lines(source: bytes) -> tuple[str, ...]:
+    return tuple(source.decode().split("\n"))
+
+
+def _is_shipped(file: RecordFile) -> bool:
+    return file.path.resolve().is_relative_to(packaged_incidents().resolve())
+
+
+def _found(
+    rule: Rule | GuideRule, path: str, look: Callable[[], Iterable[Problem]]
+) -> Iterator[Problem]:
     """What the rule finds. That it fails is a problem too: the file may not pass unseen."""
     failures: list[str] = []
     with contained("this rule cannot be checked", failures.append):
@@ -77,8 +160,8 @@ def _found(rule: Rule, path: str, look: Callable[[], Iterable[Problem]]) -> Iter
         yield Problem(path, 1, rule.code, failure, "report the file as a bug of kb")
 
 
-def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
-    """The incident files that the paths are or hold, and the folders that cannot be listed.
+def chosen_files(paths: Iterable[Path]) -> Iterable[RecordFile]:
+    """The record files that the paths are or hold, and the folders that cannot be listed.
 
     Raises:
         CorpusError: a path does not exist or holds none.
@@ -87,24 +170,23 @@ def chosen_files(paths: Iterable[Path]) -> Iterable[IncidentFile]:
         if path.is_dir():
             closed: list[Path] = []
             files = [*markdown_files(path, closed.append), *closed]
-            found = [IncidentFile(file, decode_path(str(file))) for file in files]
+            found = [RecordFile(file, decode_path(str(file))) for file in files]
             if not found:
                 raise CorpusError(f"{path} contains no incident files (*.md)")
             yield from found
         elif path.exists():
-            yield IncidentFile(path, decode_path(str(path)))
+            yield RecordFile(path, decode_path(str(path)))
         else:
             raise CorpusError(f"{path} does not exist")
 
 
 def read_all(
-    files: Iterable[IncidentFile], accepted: Mapping[str, Incident], *, chosen: bool
+    files: Iterable[RecordFile], accepted: Mapping[str, Incident], *, chosen: bool
 ) -> tuple[list[CheckedFile], list[Problem]]:
     """Read the files, except those whose content was `accepted` before; return them and the
     problems in the shape of the others."""
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
-    package = packaged_incidents().resolve()
     for file in files:
         try:
             source = file.source()
@@ -115,7 +197,13 @@ def read_all(
         except IncidentError as error:
             problems.extend(error.problems)
         else:
-            lines = tuple(source.decode().split("\n"))
-            shipped = file.path.resolve().is_relative_to(package)
-            checked.append(CheckedFile(file.name, lines, incident, chosen, shipped))
+            checked.append(
+                CheckedFile(
+                    name=file.name,
+                    lines=_lines(source),
+                    chosen=chosen,
+                    shipped=_is_shipped(file),
+                    incident=incident,
+                )
+            )
     return checked, problems

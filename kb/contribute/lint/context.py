@@ -25,6 +25,7 @@ from index.vector_cache import CachingEncoder, text_hash
 from kb.contribute.lint.checked import CheckedFile
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import digest, from_payload, to_document
+from kb.corpus.guide_document import from_guide_payload
 from kb.corpus.sources import SourceContent
 from kb.corpus.sync import IndexSync
 from kb.corpus.tier import Tier, TierName
@@ -33,6 +34,7 @@ from kb.diagnosis.retrieval import to_query
 from kb.diagnosis.scan import scan_log
 from kb.errors import IncidentError, OutputError
 from kb.files import write_whole
+from kb.guides import Guide
 from kb.incident import Incident
 from kb.log import Log
 from kb.markdown import unforeseen
@@ -155,10 +157,31 @@ def accepted_before() -> dict[str, Incident]:
         return {}
 
 
+def indexed_guides(directories: Sequence[Path]) -> dict[str, Guide]:
+    """The checks and playbooks of the index by the digest of their file: compiling all their
+    patterns takes seconds. None where there is no index."""
+    try:
+        with Store(index_directory(directories, model_name(), TierName.GUIDES)).open() as snapshot:
+            digests, payloads = snapshot.digests(), snapshot.payloads()
+            return {
+                digests[name]: from_guide_payload(payload).guide
+                for name, payload in payloads.items()
+            }
+    except StoreError:
+        return {}
+
+
 @cache
 def _reader() -> str:
     """Names the code that says which files are of the right shape."""
-    modules = ("incident.py", "markdown/frontmatter.py", "markdown/parse.py")
+    modules = (
+        "incident.py",
+        "markdown/blocks.py",
+        "markdown/frontmatter.py",
+        "markdown/incident.py",
+        "markdown/parse.py",
+        "markdown/reader.py",
+    )
     sources = (files("kb").joinpath(module).read_bytes() for module in modules)
     return hashlib.sha256(b"".join(sources)).hexdigest()
 

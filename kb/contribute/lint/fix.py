@@ -53,11 +53,14 @@ def fix(text: str) -> Fixed:
     Raises:
         IncidentError: it is none.
     """
-    incident = parse(text)
-    canonical = render(incident)
+    record = parse(text)
+    canonical = render(record)
     if _words(canonical) != _words(text):
         return Fixed(text, ("not changed: the canonical form would drop some of its text",))
     changes = [] if canonical == text else ["rewritten in the canonical form"]
+    if not isinstance(record, Incident):
+        return Fixed(canonical, tuple(changes))
+    incident = record
     for said, mend in _MENDS:
         mended = mend(incident)
         if mended != incident:

@@ -9,9 +9,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.checked import CheckedFile, CheckedText
 from kb.contribute.lint.context import LintContext
-from kb.contribute.lint.rule import Rule
+from kb.contribute.lint.rule import Rule, TextRule
 from kb.markdown import is_web_link
 from kb.problem import Problem
 
@@ -139,7 +139,7 @@ class OneSidedDistinction(Rule):
                     yield self.problem(file, f"`{item.other}`:", message)
 
 
-class LinkNotHttp(Rule):
+class LinkNotHttp(TextRule):
     """Links in the text use http or https.
 
     Records are read in a terminal, on a forge and in a browser, by people who did not write them.
@@ -161,7 +161,7 @@ class LinkNotHttp(Rule):
     code = "IDS405"
     help = "use an http:// or https:// link, or write the name without a link"
 
-    def check(self, file: CheckedFile) -> Iterator[Problem]:
+    def check(self, file: CheckedText) -> Iterator[Problem]:
         prose = "\n".join(file.lines).partition("\n## Evidence")[0]
         if not _MAYBE.search(prose):
             return

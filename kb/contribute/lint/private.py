@@ -6,8 +6,8 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from kb.contribute.lint.checked import CheckedFile
-from kb.contribute.lint.rule import Rule
+from kb.contribute.lint.checked import CheckedFile, CheckedText
+from kb.contribute.lint.rule import Rule, TextRule
 from kb.contribute.neutral import is_public
 from kb.evidence.secrets import mask_secrets
 from kb.log.prefixes import split_prefix
@@ -31,7 +31,7 @@ _RESOLVERS = frozenset({"1.1.1.1", "8.8.4.4", "8.8.8.8"})
 """Public DNS resolvers. Programs use these addresses to look up a route."""
 
 
-class HoldsSecret(Rule):
+class HoldsSecret(TextRule):
     """A record contains no token, key or password.
 
     Records are shared and stay in the git history. A secret that was committed once is leaked, so
@@ -55,7 +55,7 @@ class HoldsSecret(Rule):
     code = "SEC801"
     help = "replace it with <secret: its kind>, and revoke it if anybody could have read it"
 
-    def check(self, file: CheckedFile) -> Iterator[Problem]:
+    def check(self, file: CheckedText) -> Iterator[Problem]:
         text = "\n".join(file.lines)
         masked = mask_secrets(text)
         if masked == text:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from index.documents import Pattern
-from kb.contribute.lint.checked import CheckedFile
+from kb.contribute.lint.checked import CheckedFile, CheckedText
 from kb.contribute.lint.context import LintContext
-from kb.contribute.lint.rule import Rule
+from kb.contribute.lint.rule import Rule, TextRule
 from kb.contribute.lint.verbs import CONDITIONS, VERBS
 from kb.contribute.todo_marks import MARK, find_blanks
 from kb.evidence.glossary import has_chinese
@@ -173,7 +173,7 @@ class FewAliases(Rule):
             yield self.problem(file, "aliases:", said)
 
 
-class Unfinished(Rule):
+class Unfinished(TextRule):
     """The record contains no `TODO:` marks.
 
     `kb new` marks the parts that only a person can write with `TODO:`, so that an unfinished draft
@@ -199,7 +199,7 @@ class Unfinished(Rule):
     code = "DFT501"
     help = "write this part and remove `TODO:`"
 
-    def check(self, file: CheckedFile) -> Iterator[Problem]:
+    def check(self, file: CheckedText) -> Iterator[Problem]:
         for blank in find_blanks(file.lines):
             yield Problem(
                 file.name,

@@ -127,7 +127,7 @@ class FiresOnOrdinaryLog(Rule):
     help = "use a pattern that a healthy run does not print"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
-        lines = _ordinary()
+        lines = ordinary_lines()
         seen = Counter(pattern for line in lines for pattern in context.fired(line))
         declared = _of_incidents(context)
         for pattern, count in seen.items():
@@ -200,7 +200,7 @@ class FrequentBeginning(Rule):
     help = "begin the pattern with its rarest word"
 
     def check(self, file: CheckedFile) -> Iterator[Problem]:
-        lines = _ordinary()
+        lines = ordinary_lines()
         for signature in file.incident.header.signatures:
             word = beginning(signature.pattern) if signature.regex else ""
             count = (
@@ -234,7 +234,7 @@ def beginning(pattern: str) -> str:
 
 
 @cache
-def _ordinary() -> tuple[str, ...]:
+def ordinary_lines() -> tuple[str, ...]:
     """Lines of healthy programs."""
     text = files("kb.contribute.lint").joinpath("ordinary.log").read_text(encoding="utf-8")
     return tuple(text.splitlines())

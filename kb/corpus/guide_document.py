@@ -1,0 +1,107 @@
+"""`Check` or `Playbook` to the document that the index of the guides keeps, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+import zstandard
+
+from index.documents import Document, Pattern
+from index.signatures import Scanner
+from kb.check import Check
+from kb.checks.read import finding_patterns
+from kb.corpus.document import digest
+from kb.corpus.symptom_names import name_words
+from kb.evidence.glossary import has_chinese, translate
+from kb.evidence.systems import systems_in
+from kb.guides import Guide
+from kb.playbook import Playbook
+
+
+class GuideEntry(msgspec.Struct, frozen=True):
+    """What the index hands back: the guide, and the words of each name of a symptom."""
+
+    guide: Check | Playbook
+    names: tuple[frozenset[str], ...]
+    """Empty for a check."""
+    findings: bytes
+    """What `finding_scanner` is loaded from: compiling it takes up to half a second."""
+
+
+def to_guide_document(guide: Guide, source: bytes) -> Document:
+    """Make the document of a check or playbook and the bytes of its file."""
+    passages = tuple(_passages(guide))
+    return Document(
+        id=guide.id,
+        digest=digest(source),
+        words=" \n".join([guide.id.replace("-", " "), *_words(guide)]),
+        passages=tuple(map(translate, passages)),
+        patterns=declared_by(guide),
+        example="\n".join(_examples(guide)),
+        tags=frozenset(systems_in(" ".join(passages))),
+        payload=msgspec.msgpack.encode(GuideEntry(guide, tuple(_names(guide)), _compiled(guide))),
+    )
+
+
+def declared_by(guide: Guide) -> tuple[Pattern, ...]:
+    """What is scanned for: the output of a check, the lines that state a symptom."""
+    if isinstance(guide, Check):
+        return tuple(Pattern(pattern, regex=True) for pattern in guide.header.recognise)
+    return tuple(Pattern(line.pattern, line.regex) for line in guide.header.lines)
+
+
+@lru_cache(512)
+def from_guide_payload(payload: bytes) -> GuideEntry:
+    """Read what `to_guide_document` stored."""
+    return msgspec.msgpack.decode(payload, type=GuideEntry)
+
+
+def finding_scanner(check: Check, compiled: bytes) -> Scanner:
+    """Finds what the output of a check shows, as far as it needs no reader; `compiled` is that of
+    its entry."""
+    return Scanner.cached(finding_patterns(check), zstandard.decompress(compiled))
+
+
+def _compiled(guide: Guide) -> bytes:
+    if isinstance(guide, Playbook):
+        return b""
+    return zstandard.compress(Scanner(finding_patterns(guide)).dump())
+
+
+def _names(guide: Guide) -> Iterator[frozenset[str]]:
+    if isinstance(guide, Playbook):
+        names = guide.header.names
+        yield from map(name_words, (guide.title, *names.en, *names.zh))
+
+
+def _passages(guide: Guide) -> Iterator[str]:
+    """How a person asks for it."""
+    yield guide.title
+    if isinstance(guide, Check):
+        yield guide.header.question
+    else:
+        yield from guide.header.names.en
+        yield from guide.header.names.zh
+
+
+def _words(guide: Guide) -> Iterator[str]:
+    for passage in _passages(guide):
+        yield passage
+        if has_chinese(passage):
+            yield translate(passage)
+    if isinstance(guide, Check):
+        yield " ".join(guide.header.systems)
+        yield from (command.run for command in guide.body.commands)
+        yield from (finding.means for finding in guide.body.findings)
+    else:
+        yield from (line.pattern for line in guide.header.lines if not line.regex)
+        yield from (cause.cause for cause in guide.body.causes)
+        yield from (cause.tell for cause in guide.body.causes)
+
+
+def _examples(guide: Guide) -> Iterator[str]:
+    if isinstance(guide, Check):
+        yield guide.body.normal
+        yield from (finding.example for finding in guide.body.findings if finding.example)

@@ -1,0 +1,52 @@
+"""What a diagnosis comes to where no incident leads, in the same words on every face."""
+
+from __future__ import annotations
+
+from kb.diagnosis.model import Diagnosis
+from kb.playbook import Playbook
+from kb.verdict import SYMPTOM_AT, Verdict
+
+_EMPTY = "The input is empty."
+_HEALTHY = "The log shows no failure, and says at its end that the work is done."
+_SLOW = " The job is slow, but it did not fail."
+_FOLLOW_ON = (
+    "Only follow-on errors. Look for the original failure: in an earlier line, or in the log of"
+    " another rank or host."
+)
+_NO_FAILURE = "No line shows a failure, and none shows that the work is done."
+_DESCRIBE = " If it hangs or is slow, say so: since when, at which step, and what the GPUs do."
+_SYMPTOM = "The symptom is known, its cause is not."
+_GUESS = (
+    "Nothing known matches, and the symptom is a guess. Add the first error of all ranks, with the"
+    " lines before it."
+)
+_NOTHING = (
+    "Nothing known matches. Add the first error of all ranks, with the lines before it, the"
+    " versions and the launch command."
+)
+_NOTHING_SAID = (
+    "Nothing known matches. Say what you see (it hangs, crashes or is slow) and since when, or"
+    " paste the first error."
+)
+
+
+def without_incident(diagnosis: Diagnosis) -> str:
+    """A sentence or two; what a playbook advises comes after it."""
+    evidence = diagnosis.evidence
+    if diagnosis.verdict is Verdict.HEALTHY:
+        job = diagnosis.job
+        return f"{_HEALTHY}{_SLOW if job and job.culprits else ''}"
+    if not evidence.total_lines:
+        return _EMPTY
+    if diagnosis.verdict is Verdict.POSSIBLE and not diagnosis.matches:
+        return _FOLLOW_ON
+    if evidence.is_log and not evidence.states_failure:
+        return f"{_NO_FAILURE}{'' if diagnosis.playbooks else _DESCRIBE}"
+    if diagnosis.playbooks:
+        return _SYMPTOM if diagnosis.playbooks[0].confidence >= SYMPTOM_AT else _GUESS
+    return _NOTHING if evidence.states_failure else _NOTHING_SAID
+
+
+def collecting(playbook: Playbook) -> str:
+    """The command that writes the script of the checks of a playbook."""
+    return f"kb collect --for {playbook.id} > collect.sh"

@@ -1,0 +1,158 @@
+"""Whether a log shows that its work is done: the forms are rows of `kb/rules/endings.toml`.
+
+A log that just stops may be that of a hang, which prints nothing. And a person who tells of a
+problem may quote the happiest log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+
+from kb.log.prefixes import split_prefix
+from kb.numbers import read_int
+from kb.rules import read_rows
+from kb.rules.rows import Ending
+
+END_LINES = 8
+"""Last lines of a log in which a program says that it is done; summaries follow."""
+
+MIN_PASTE_LINES = 12
+"""A paste of so many lines is mostly a program's, whoever speaks around it."""
+SPEAKING_LINES = 3
+"""In which a person says what a paste is, at its beginning and at its end."""
+
+_LEVEL = re.compile(r"^.{0,80}?\b(?:INFO|NOTICE|SUCCESS|DEBUG|WARN(?:ING)?|\u4fe1\u606f)\b\W+")
+"""A level, and what stands before it, where no form of a prefix takes them off."""
+_LOGGER = re.compile(r"^[\w.<>/:-]{1,80}(?:\]|:| -|\)| >| \|)\W*")
+"""The name of the logger behind the level."""
+
+_BEGINS = re.compile(
+    r"\b(?:starting|started|begin(?:ning)?|launching|waiting|loading|saving|resum\w+|initiali[sz]\w*"
+    r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
+    r"|开始|正在|等待|进度|\b\d{1,2}%|[\u4e00-\u9fff]{7}",
+    re.IGNORECASE,
+)
+"""Something new begins, so what ended before was only a part of the work; or somebody speaks."""
+
+_TROUBLE = re.compile(
+    r"\b(?:terminated|killed|went away|gave up|giving up|restart(?:ing|ed)?|retry(?:ing)?"
+    r"|resubmit\w*|try #|attempt #?[2-9]|preempt\w*|evict\w*|drain\w*|emergency|spot notice"
+    r"|interrupt\w*|abort\w*|exhausted|could(?: not|n't)|cannot|can't|did(?: not|n't)|unable to"
+    r"|lost|went missing|stale|degraded|nan|inf|early stop\w*|not (?:started|run)|left out|gone"
+    r"|unreadable|mismatch|not reachable)\b"
+    r"|\b(?:exited|exit|returned|code|status|rc)\b[\W_]{0,3}(?:with |code |status ){0,2}"
+    r"[\W_]{0,3}-?[1-9]\d{0,2}\b"
+    r"|(?:返回值|返回码|退出码)\s*[:：=]?\s*-?[1-9]|(?<!无需)重启|重试|抢占|驱逐|中断|跳过|丢失"
+    r"|无法|未能|异常退出|未(?:通过|运行|完成的)|不通过?(?![\u4e00-\u9fff])|掉线|离线|缺失|已到末尾",
+    re.IGNORECASE,
+)
+"""Some of the work went wrong, though no line is marked as a failure: no all-clear then."""
+
+_TOTAL = re.compile(
+    r"\b(?:max_(?:steps|epochs|iters)|total[ _](?:(?:optimization|training)[ _])?steps"
+    r"|train[_-]iters|num[ _](?:train[ _])?(?:epochs|steps)|计划(?:训练)?|总步数|总轮数)\W{1,4}"
+    r"(\d[\d,]*)",
+    re.IGNORECASE,
+)
+_REACHED = re.compile(
+    r"(?:\b(?:step|iter(?:ation)?|epoch)s?['\"]?\W{1,4}|\[(?=\d+/\d+\]))(\d[\d,]*)(?:\.\d+)?"
+    r"(?:\s*/\s*(\d+))?",
+    re.IGNORECASE,
+)
+_MIN_REACHED = 0.9
+"""Share of the steps that were to be done; a log prints the last of them now and then."""
+
+_WORDS_OF_SPEECH = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|but|and|then|when|while|after|since|just|only|that|this"
+    r"|these|those|it|its|they|them|there|not|nothing|again|says?|said|same|should|would|does|did"
+    r"|than|which|every|other|so|because|about|around|until|too|very|more|most|some|any)\b",
+    re.IGNORECASE,
+)
+_SMALL_WORDS = re.compile(
+    r"\b(?:the|an?|of|on|in|for|to|at|with|from|into|between|by|as|all|one|out|up|down|no|if)\b",
+    re.IGNORECASE,
+)
+_MIN_SPEECH, _MIN_SPEECH_SHARE = 1.5, 0.2
+"""Words of speech in a line of prose, where a small word counts half, and their share of all
+words. A program's line without a prefix rarely has as many."""
+_SHAPED = re.compile(r"^\s*(?:\[|#|\+ |-- |=|\$ |>>> |[\w.\[\]\"-]+:(?:\s|$)|\d)")
+"""How a line begins that a program prints, though it has no prefix that is known."""
+_WARNS = re.compile(r"\w+Warning: ")
+_TOLD = re.compile(
+    r"(?-i:\bI(?:'| [a-z]))|\bi(?:'(?:m|ve)| (?:am|have|get|see|run|ran|tried))\b"
+    r"|\b(?:we|my|our|you|somebody|anyone|nobody|please|help|me)\b|\b(?:why|how) |\w'(?:t|s|re|m) "
+    r"|(?<!\$)[?\uff1f]!*\s*$|!{2,}|\b(?:still|yet|hangs?|stuck|weird|strange|slow|(?<!#)wrong"
+    r"|never|nope|expected|instead|(?:al)?though|anyway|however|supposed|unusable|garbage|gibberish|nonsense)\b",
+    re.IGNORECASE,
+)
+_TOLD_IN_CHINESE = re.compile(
+    r"[我咱吗呢吧啊了都就还也才又]|请问|求助|怎么|为什么|为何|什么|但|不过|却|可是|结果(?:却|就|还)|然后"
+    r"|卡(?:住|死|在|着|很)|不动|没反应|没有反应|不退|不结束|一直|突然|从来|不对|不正常|很慢|太慢|变慢"
+    r"|奇怪|没有(?!错误|失败|异常|发现)"
+)
+"""Particles and words of people; programs leave them out."""
+
+
+def ends_well(lines: Sequence[str]) -> bool:
+    """Whether the last lines of a log say that the work is done."""
+    spoken = [line for line in lines if line.strip()][-END_LINES:]
+    ends = [place for place, line in enumerate(spoken) if says_end(line)]
+    if not ends or any(_BEGINS.search(line) for line in spoken[ends[-1] + 1 :]):
+        return False
+    return not (any(map(_TROUBLE.search, lines)) or _is_cut_short(lines))
+
+
+def _is_cut_short(lines: Sequence[str]) -> bool:
+    """Whether the log says how many steps there were to be, and reached few of them."""
+    total: int | None = None
+    share = 1.0
+    for line in lines:
+        if stated := _TOTAL.search(line):
+            total = read_int(stated[1].replace(",", ""))
+        elif reached := _REACHED.search(line):
+            done, of = read_int(reached[1].replace(",", "")), read_int(reached[2] or "") or total
+            share = done / of if done is not None and of else share
+    return share < _MIN_REACHED
+
+
+def says_end(text: str) -> bool:
+    """Whether a line says that the work is done."""
+    return any(map(_any_ending().search, _messages(text)))
+
+
+def _messages(line: str) -> Iterator[str]:
+    """The line without its prefix, as far as that can be told."""
+    said = split_prefix(line).text.strip()
+    message = _LEVEL.sub("", said)
+    yield from (said, message, _LOGGER.sub("", message), message.rpartition("] ")[2])
+
+
+def is_told_by_a_person(lines: Iterable[str]) -> bool:
+    """Whether somebody speaks, rather than a program: before what they paste, or behind it. In the
+    middle of a paste a line of prose is a program's."""
+    spoken = [line for line in lines if line.strip()]
+    if len(spoken) >= MIN_PASTE_LINES:
+        spoken = [*spoken[:SPEAKING_LINES], *spoken[-SPEAKING_LINES:]]
+    return any(map(_is_prose, spoken))
+
+
+def _is_prose(line: str) -> bool:
+    if _TOLD_IN_CHINESE.search(line):
+        return True
+    text = split_prefix(line).text
+    if text != line or _LEVEL.match(line) or _WARNS.search(line):
+        return False  # a program's prefix stands in front
+    if _TOLD.search(text):
+        return True
+    if _SHAPED.match(text):
+        return False
+    speech = len(_WORDS_OF_SPEECH.findall(text)) + len(_SMALL_WORDS.findall(text)) / 2
+    return speech >= _MIN_SPEECH and speech >= _MIN_SPEECH_SHARE * len(text.split())
+
+
+@cache
+def _any_ending() -> re.Pattern[str]:
+    rows = read_rows("endings", "ending", Ending)
+    return re.compile("|".join(f"(?:{row.pattern})" for row in rows), re.IGNORECASE)

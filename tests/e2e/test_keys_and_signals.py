@@ -1,0 +1,161 @@
+"""What a terminal sends, byte by byte, and the signals that stop or end what has it: the terminal
+is as it was."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import environment
+from tests.e2e.conftest import PATIENCE_S
+from tests.e2e.test_ending import signals_as_of_a_terminal
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+READY = "Paste the error."
+
+
+def _own_the_terminal() -> None:
+    signals_as_of_a_terminal()
+    os.close(os.open(os.ttyname(0), os.O_RDWR))
+
+
+class Screen:
+    """The command on a terminal of its own."""
+
+    def __init__(self, cache: Path, *program: str) -> None:
+        self.terminal, self._theirs = pty.openpty()
+        termios.tcsetwinsize(self._theirs, (30, 100))
+        self._before = termios.tcgetattr(self._theirs)
+        self.process = subprocess.Popen(
+            program,
+            stdin=self._theirs,
+            stdout=self._theirs,
+            stderr=self._theirs,
+            cwd=cache.parent,
+            env=environment(cache, PYTHONPATH=str(ROOT), TERM="xterm-256color"),
+            start_new_session=True,
+            preexec_fn=_own_the_terminal,
+        )
+        self.shown = b""
+
+    def read(self, enough: Callable[[], bool], what: str) -> None:
+        """Read until there is enough."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not enough():
+            assert time.monotonic() < deadline, (what, self.shown[-2000:])
+            if select.select([self.terminal], [], [], 0.05)[0]:
+                self.shown += os.read(self.terminal, 65536)
+
+    def until(self, text: str) -> None:
+        """Wait for a text that was not there yet."""
+        self.shown = b""
+        self.read(lambda: text in self.text(), text)
+
+    def text(self) -> str:
+        """What is shown, without what moves and colours it."""
+        plain = re.sub(rb"\x1b\[[0-9;?<>$]*[A-Za-z]", b"", self.shown)
+        return plain.decode(errors="replace")
+
+    def ended(self) -> int:
+        """The exit code; all modes of the terminal are as before."""
+        self.read(lambda: self.process.poll() is not None, "the end")
+        while select.select([self.terminal], [], [], 0.2)[0]:
+            self.shown += os.read(self.terminal, 65536)
+        assert termios.tcgetattr(self._theirs)[:4] == self._before[:4]
+        modes = dict(re.findall(rb"\x1b\[\?(1049|1000|1003|1004|2004)([hl])", self.shown))
+        assert b"h" not in modes.values()
+        return self.process.returncode
+
+    def close(self) -> None:
+        """End all."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self.terminal)
+        os.close(self._theirs)
+
+
+Open = Callable[..., Screen]
+
+
+@pytest.fixture
+def terminal(built_cache: Path) -> Iterator[Open]:
+    """Open a terminal: `terminal("tui")`."""
+    opened: list[Screen] = []
+
+    def run(*arguments: str, program: tuple[str, ...] = (sys.executable, "-m", "kb")) -> Screen:
+        opened.append(Screen(built_cache, *program, *arguments))
+        return opened[-1]
+
+    yield run
+    for one in opened:
+        one.close()
+
+
+@pytest.mark.parametrize("sent", [b"\xff", b"\x1b[200~\xb4\xed\xce\xf3 caf\xe9\x1b[201~"])
+def test_bytes_of_another_encoding_are_replaced(terminal: Open, sent: bytes) -> None:
+    screen = terminal("tui")
+    screen.until(READY)
+    os.write(screen.terminal, sent)
+    screen.until("\ufffd")
+    os.write(screen.terminal, b"\x03")
+    screen.until("Quit and discard")
+    os.write(screen.terminal, b"y")
+    assert screen.ended() == 0
+
+
+def test_a_screen_that_breaks_down_is_no_success(terminal: Open) -> None:
+    program = """
+import tui.screens.main
+def broken(*_):
+    raise KeyError("odd")
+tui.screens.main.MainScreen.say = broken
+from kb.__main__ import main
+main()
+"""
+    screen = terminal("tui", program=(sys.executable, "-c", program))
+    assert screen.ended() == 2
+    assert "Error: the screen broke down" in screen.text()
+
+
+@pytest.mark.parametrize("stop", [(), (signal.SIGSTOP,), (signal.SIGTSTP,)], ids=str)
+def test_the_screen_goes_on_after_a_stop(terminal: Open, stop: tuple[signal.Signals, ...]) -> None:
+    screen = terminal("tui")
+    screen.until(READY)
+    for number in stop:
+        screen.process.send_signal(number)
+        os.waitid(os.P_PID, screen.process.pid, os.WSTOPPED)
+    screen.process.send_signal(signal.SIGCONT)
+    screen.until(READY)
+    os.write(screen.terminal, b"\x03")
+    assert screen.ended() == 0
+
+
+def test_quit_gives_the_terminal_of_the_screen_back(terminal: Open) -> None:
+    screen = terminal("tui")
+    screen.until(READY)
+    screen.process.send_signal(signal.SIGQUIT)
+    assert screen.ended() == -signal.SIGQUIT
+
+
+@pytest.mark.parametrize(("key", "code"), [(b"\x1c", -signal.SIGQUIT), (b"\x03", 130)])
+def test_a_key_that_ends_the_conversation_gives_the_terminal_back(
+    terminal: Open, key: bytes, code: int
+) -> None:
+    screen = terminal("chat", "NCCL timeout")
+    screen.until("> ")
+    screen.read(lambda: not termios.tcgetattr(screen.terminal)[3] & termios.ICANON, "readline")
+    os.write(screen.terminal, key)
+    assert screen.ended() == code

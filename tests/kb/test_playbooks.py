@@ -1,0 +1,178 @@
+"""What the answer says where no incident is known: the symptom, and the check to run next."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.questions import FIRST, QUESTIONS, ask, share
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import Diagnosis, diagnose
+from kb.log import Log
+from tests.conftest import Run
+
+SHM_FULL = """\
+nccl-0:41:98 [0] NCCL WARN Call to posix_fallocate failed: No space left on device
+nccl-0:41:98 [0] NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 96)
+"""
+PROGRESS = "\n".join(
+    f"[2026-11-21 03:10:{n:02d}] step {n} loss {2 - n / 50:.3f} 812 tokens/s" for n in range(40)
+)
+
+
+def asked(text: str, knowledge: KnowledgeBase) -> Diagnosis:
+    return diagnose(Log.from_text(text), knowledge)
+
+
+def ids(diagnosis: Diagnosis) -> list[str]:
+    return [match.playbook.id for match in diagnosis.playbooks]
+
+
+@pytest.mark.parametrize(
+    ("question", "playbook"),
+    [
+        ("training hangs", "hang-mid-training"),
+        ("NCCL timeout", "nccl-watchdog-timeout"),
+        ("bus error", "bus-error-shm"),
+        ("nodes cannot see each other", "rendezvous-fails"),
+        ("one gpu at 0% others at 100%", "hang-mid-training"),
+        ("watchdog timeout during evaluation", "nccl-watchdog-timeout"),
+        ("how do I find the slow rank", "straggler"),
+        ("exit code 137", "oom-host-sigkill"),
+        ("训练卡住不动", "hang-mid-training"),
+        ("显存不足", "oom-gpu"),
+    ],
+)
+def test_a_short_question_leads_to_its_playbook(
+    knowledge: KnowledgeBase, question: str, playbook: str
+) -> None:
+    diagnosis = asked(question, knowledge)
+    assert playbook in ids(diagnosis)
+    assert diagnosis.next is not None
+
+
+@pytest.mark.parametrize("text", ["what a lovely day", "hello", "今天天气很好"])
+def test_what_is_no_symptom_has_no_playbook(knowledge: KnowledgeBase, text: str) -> None:
+    assert asked(text, knowledge).playbooks == ()
+
+
+@pytest.mark.parametrize("text", ["bus error", "显存不足", SHM_FULL, "NCCL timeout on 16 nodes"])
+def test_incidents_and_playbooks_share_one_belief(knowledge: KnowledgeBase, text: str) -> None:
+    diagnosis = asked(text, knowledge)
+    whole = [*diagnosis.candidates, *diagnosis.playbooks]
+    assert sum(one.confidence for one in whole) <= 1.001  # each is rounded to four digits
+
+
+def test_behind_a_match_stands_its_playbook_and_the_fix_comes_next(
+    knowledge: KnowledgeBase,
+) -> None:
+    diagnosis = asked(SHM_FULL, knowledge)
+    assert diagnosis.verdict == "match"
+    assert diagnosis.next is None
+    first = diagnosis.matches[0].confidence
+    assert all(match.confidence < first for match in diagnosis.playbooks)
+
+
+@pytest.mark.parametrize(
+    ("end", "verdict"), [("", "unknown"), ("\n[2026-11-21 03:11:00] Training finished", "healthy")]
+)
+def test_a_log_without_a_failure_has_no_playbook(
+    knowledge: KnowledgeBase, end: str, verdict: str
+) -> None:
+    diagnosis = asked(PROGRESS + end, knowledge)
+    assert (diagnosis.verdict, diagnosis.playbooks, diagnosis.next) == (verdict, (), None)
+
+
+@pytest.mark.parametrize("question", ["/dev/shm too small", "never gets to step 1"])
+def test_who_names_a_symptom_gets_no_all_clear(knowledge: KnowledgeBase, question: str) -> None:
+    diagnosis = asked(question, knowledge)
+    assert diagnosis.verdict == "unknown"
+    assert diagnosis.next is not None
+
+
+def test_most_short_questions_lead_to_a_right_one(knowledge: KnowledgeBase) -> None:
+    answers = ask([QUESTIONS], knowledge)
+    assert share(answers, FIRST) >= 0.9
+    assert share(answers, 1) >= 0.75
+
+
+def test_a_check_whose_output_is_there_is_not_asked_for_again(knowledge: KnowledgeBase) -> None:
+    question = "our workers die with a bus error"
+    asked_for = asked(question, knowledge).next
+    assert asked_for is not None
+    pasted = f"{question}\n{asked_for.check.body.normal}"
+    after = asked(pasted, knowledge)
+    assert ids(after)[0] == "bus-error-shm"
+    assert after.next is not None
+    assert after.next.check.id != asked_for.check.id
+
+
+def test_the_command_is_that_of_the_environment(knowledge: KnowledgeBase) -> None:
+    def command(text: str) -> str:
+        step = asked(text, knowledge).next
+        assert step is not None
+        assert step.check.id == "df-shm"
+        return step.command.place
+
+    assert command("bus error") == "bare"
+    assert command("bus error in docker") == "docker"
+
+
+def test_the_answer_names_the_playbook_and_the_check(shipped_kb: Run) -> None:
+    done = shipped_kb("ask", "training hangs, no error")
+    text = done.stdout.decode()
+    assert done.returncode == 1
+    assert "The symptom is known, its cause is not." in text
+    assert "Nothing known matches" not in text
+    assert "py-spy dump" in text
+    answer = json.loads(shipped_kb("ask", "--json", "training hangs, no error").stdout)
+    assert answer["verdict"] == "unknown"
+    assert answer["playbooks"][0]["id"] == "hang-mid-training"
+    assert answer["playbooks"][0]["secure"]
+    assert answer["next"]["check"] == "py-spy-dump"
+    assert answer["next"]["command"].startswith("py-spy dump")
+
+
+def test_the_playbook_leads_where_no_record_is_as_likely(shipped_kb: Run) -> None:
+    """A long fix of an unlikely record would hide what is to be done now."""
+    text = shipped_kb("ask", "gpu fell off the bus").stdout.decode()
+    assert text.index("xid-hardware") < text.index("xid79-gpu-fallen-off-bus")
+    assert "Fix" not in text
+    assert "--since '-6h' | grep -E 'Xid'" in text, "the command is whole"
+
+
+def test_the_opening_of_a_chat_names_the_check(shipped_kb: Run) -> None:
+    said = shipped_kb("chat", "training hangs, no error").stdout.decode()
+    assert "[hang-mid-training]" in said
+    assert "py-spy dump" in said
+
+
+FIRST_SCREEN_ROWS = 24
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "question",
+    ["training hangs", "nccl timeout", "bus error", "one gpu at 0% others at 100%", "训练卡住了"],
+)
+def test_the_first_screen_says_what_it_is_what_to_secure_and_what_to_check(
+    shipped_kb: Run, question: str
+) -> None:
+    found = json.loads(shipped_kb("ask", "--json", question).stdout)
+    playbook, command = found["playbooks"][0], found["next"]["command"].split("\n")[0]
+    rows = shipped_kb("ask", question).stdout.decode().split("\n")[:FIRST_SCREEN_ROWS]
+    said = shipped_kb("chat", question).stdout.decode()
+    for text in ("\n".join(rows), said):
+        assert text.count("The symptom is known, its cause is not.") == 1
+        wanted = [playbook["title"], "Secure before a restart", "kb collect --for", "Check next"]
+        places = [" ".join(text.split()).index(part) for part in wanted]
+        assert places == sorted(places)
+        assert command[:60] in text
+        assert "Nothing known matches" not in text
+        assert "No line shows a failure" not in text
+
+
+def test_a_symptom_that_is_a_guess_is_called_one(shipped_kb: Run) -> None:
+    text = shipped_kb("ask", "RuntimeError: the gizmo of bay 7 exploded").stdout.decode()
+    assert "Nothing known matches, and the symptom is a guess." in " ".join(text.split())

@@ -1,0 +1,46 @@
+"""Textual's way to the terminal, where it would end with a traceback or leave the terminal odd."""
+
+from __future__ import annotations
+
+import codecs
+import signal
+from functools import partial
+from types import FrameType
+
+from textual.drivers import linux_driver
+
+
+def _replacing(encoding: str) -> partial[codecs.IncrementalDecoder]:
+    return partial(codecs.getincrementaldecoder(encoding), errors="replace")
+
+
+class TerminalDriver(linux_driver.LinuxDriver):
+    """Keeps the terminal usable whatever is typed, and however the app stops and ends."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        super().__init__(*arguments, **options)  # type: ignore[arg-type]
+        # Bytes that are no UTF-8 come with a paste from a file in GBK or Latin-1.
+        linux_driver.getincrementaldecoder = _replacing  # type: ignore[assignment,attr-defined]
+        if signal.getsignal(signal.SIGQUIT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGQUIT, self._quit)
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Set the modes of the terminal again: whoever had it meanwhile may have set others. What
+        stopped the process may have been STOP, of which it was not told."""
+        if self._is_active:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        if self._must_signal_resume:
+            super()._sigcont_application()
+
+    def _quit(self, number: int, _frame: FrameType | None) -> None:
+        """Die of the signal as without this handler, but give the terminal back before."""
+        if self._is_active:
+            self.suspend_application_mode()
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    @property
+    def _is_active(self) -> bool:
+        """Whether the screen has the terminal."""
+        return self._writer_thread is not None and self._writer_thread.is_alive()
