@@ -16,7 +16,7 @@ from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, first_question
 from kb.log.clean import replace_surrogates, strip_controls
-from kb.questions import next_question
+from kb.questions import QuestionPlan, next_question
 
 MAX_TALK_CHARACTERS = 1_000
 """A message that is longer was pasted: it is searched as the output of a program, whatever words
@@ -107,12 +107,18 @@ def _effect(before: tuple[Match, ...], after: tuple[Match, ...]) -> str:
 def _rerank(conversation: Conversation, statements: tuple[Statement, ...]) -> Conversation:
     """Matches and question follow from the log and the statements, so both are made anew."""
     after = msgspec.structs.replace(conversation, statements=statements)
-    inquiry = (
-        next_question(after.belief, after.incidents, after.known, after.settled_questions)
-        if statements
-        else first_question(after.diagnosis)
+    return msgspec.structs.replace(after, matches=rank(after), inquiry=_inquiry(after))
+
+
+def _inquiry(conversation: Conversation) -> QuestionPlan | None:
+    if not conversation.statements:
+        return first_question(conversation.diagnosis)
+    return conversation.statements[-1].asks or next_question(
+        conversation.belief,
+        conversation.incidents,
+        conversation.known,
+        conversation.settled_questions,
     )
-    return msgspec.structs.replace(after, matches=rank(after), inquiry=inquiry)
 
 
 def _with_turns(conversation: Conversation, turns: Iterable[Turn]) -> Conversation:

@@ -59,6 +59,8 @@ class Statement(msgspec.Struct, frozen=True):
     """Steps of fixes that were taken: id and number, from 1."""
     searched_text: str = ""
     """The part of it that was searched as further evidence."""
+    asks: QuestionPlan | None = None
+    """What it leaves open, to be asked before anything else."""
 
 
 def statement_from_option(
@@ -103,6 +105,7 @@ def combine(text: str, parts: Sequence[Statement], question: str | None = None) 
         environment=environment,
         done=tuple(step for part in parts for step in part.done),
         searched_text=" ".join(part.searched_text for part in parts if part.searched_text),
+        asks=next((part.asks for part in parts if part.asks), None),
     )
 
 
