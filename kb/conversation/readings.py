@@ -102,8 +102,7 @@ def _said(read: OutputsRead) -> Iterator[str]:
 def speaking_for(
     statement: Statement, ratios: Mapping[str, float], conversation: Conversation
 ) -> Statement:
-    """The statement, with the odds of each record higher by its ratio than before, or lower, whatever
-    else its words bring up."""
+    """The statement, which changes the odds of each record by its ratio, whatever its words do."""
     neutral = msgspec.structs.replace(statement, factors={}, otherwise=1.0)
     statements = (*conversation.statements, neutral)
     was = conversation.belief

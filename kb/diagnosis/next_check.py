@@ -89,8 +89,8 @@ def next_check(
 
 
 def _belief(standing: Standing) -> Belief:
-    """The causes of the leading playbooks, as `playbook:cause`, given that one of them is the symptom.
-    A playbook that one of them hands over to counts as what that one does not name."""
+    """The causes of the playbooks, as `playbook:cause`, given that one is the symptom. Another
+    playbook that one of them hands over to counts as what that one does not name."""
     incidents = {match.incident.id: match.confidence for match in standing.matches}
     leading = {match.playbook.id for match in standing.playbooks}
     total = sum(match.confidence for match in standing.playbooks)
