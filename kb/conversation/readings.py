@@ -86,7 +86,11 @@ def of_outputs(
         if name not in known
     ]
     statement = msgspec.structs.replace(
-        base, says=(*_said(read), *base.says), found=(*base.found, *new)
+        base,
+        says=(*_said(read), *base.says),
+        found=(*base.found, *new),
+        checks=tuple(sorted(read.checks)),
+        readings=ratios,
     )
     return speaking_for(statement, ratios, conversation)
 

@@ -18,7 +18,8 @@ from kb.diagnosis.model import (
     first_question,
     to_question,
 )
-from kb.diagnosis.observed import likelihood_ratios, named_incidents
+from kb.diagnosis.next_check import next_check
+from kb.diagnosis.observed import Standing, likelihood_ratios, named_incidents, weighed_playbooks
 from kb.diagnosis.outputs import OutputsRead, read_text
 
 __all__ = [
@@ -34,14 +35,17 @@ __all__ = [
     "OutputsRead",
     "PlaybookMatch",
     "Question",
+    "Standing",
     "Why",
     "collecting",
     "diagnose",
     "first_question",
     "likelihood_ratios",
     "named_incidents",
+    "next_check",
     "read_text",
     "to_question",
     "weigh",
+    "weighed_playbooks",
     "without_incident",
 ]

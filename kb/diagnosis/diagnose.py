@@ -16,7 +16,6 @@ from kb.diagnosis.model import (
     By,
     Diagnosis,
     Match,
-    NextCheck,
     Note,
     PlaybookMatch,
     Why,
@@ -24,7 +23,7 @@ from kb.diagnosis.model import (
 from kb.diagnosis.next_check import next_check
 from kb.diagnosis.observed import Standing, after_readings
 from kb.diagnosis.outputs import OutputsRead, read_outputs
-from kb.diagnosis.playbooks import patterns_seen, playbooks_for
+from kb.diagnosis.playbooks import playbooks_for
 from kb.diagnosis.rejection import explain_rejections
 from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve
 from kb.diagnosis.scan import ScannedLog, scan_log
@@ -100,7 +99,13 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
         next=(
             None
             if verdict is Verdict.MATCH  # its fix comes next
-            else _next_check(standing, opinion, read, analysis, knowledge)
+            else next_check(
+                standing,
+                opinion.evidence,
+                knowledge,
+                read=read.checks,
+                job_ended=analysis is not None and analysis.job.failed,
+            )
         ),
     )
 
@@ -122,25 +127,6 @@ def _standing(
         with contained("the outputs of checks change nothing", notify):
             return after_readings(standing, read.outputs, knowledge)
     return standing
-
-
-def _next_check(
-    standing: Standing,
-    opinion: _Opinion,
-    read: OutputsRead,
-    analysis: Analysis | None,
-    knowledge: KnowledgeBase,
-) -> NextCheck | None:
-    if not standing.playbooks:
-        return None
-    owners = patterns_seen(opinion.evidence, knowledge).values()
-    return next_check(
-        standing,
-        opinion.evidence,
-        knowledge.guides,
-        read=read.checks.union(*owners),
-        job_ended=analysis is not None and analysis.job.failed,
-    )
 
 
 def _has_symptom(evidence: Evidence, analysis: Analysis | None) -> bool:

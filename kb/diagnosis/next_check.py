@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence, Set
 import msgspec
 
 from kb.check import Check, Command, Cost, JobState, Loss, Place, Risk
+from kb.corpus.base import KnowledgeBase
 from kb.corpus.guide_shelf import GuideShelf
 from kb.diagnosis.confidence import belief_of_causes
 from kb.diagnosis.model import NextCheck, PlaybookMatch
 from kb.diagnosis.observed import Standing
+from kb.diagnosis.playbooks import patterns_seen
 from kb.evidence import Evidence
 from kb.playbook import CheckStep, Playbook
 from kb.questions import Belief, QuestionPlan, Topic
@@ -64,18 +66,22 @@ class _Offer(msgspec.Struct, frozen=True):
 def next_check(
     standing: Standing,
     evidence: Evidence,
-    guides: GuideShelf,
+    knowledge: KnowledgeBase,
     *,
-    read: Set[str],
+    read: frozenset[str],
     job_ended: bool,
 ) -> NextCheck | None:
     """The check of the leading playbooks with the largest expected gain for its price; where
     several are nearly worth the same, the one whose evidence is lost soonest.
 
-    `read` are the checks whose output is there. None when no outcome would change what to do next.
+    `read` are the checks whose output is there, beside those that the evidence shows. None when no
+    outcome would change what to do next.
     """
+    if not standing.playbooks:
+        return None
+    seen = read.union(*patterns_seen(evidence, knowledge).values())
     belief = _belief(standing)
-    offers = list(_offers(standing.playbooks, belief, guides, read, job_ended=job_ended))
+    offers = list(_offers(standing.playbooks, belief, knowledge.guides, seen, job_ended=job_ended))
     if not offers:
         return None
     worth = [_worth(offer, offers, job_ended=job_ended) for offer in offers]

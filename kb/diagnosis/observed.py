@@ -129,9 +129,7 @@ def after_readings(
     if not ratios:
         return standing
     incidents = _weighed_incidents(standing.matches, outputs, ratios, knowledge)
-    left = max(0.0, 1.0 - sum(match.confidence for match in standing.matches))
-    now_left = max(0.0, 1.0 - sum(match.confidence for match in incidents))
-    playbooks = _weighed_playbooks(standing.playbooks, ratios, left, now_left, knowledge.guides)
+    playbooks = weighed_playbooks(standing, incidents, ratios, knowledge.guides)
     return Standing(incidents, playbooks, ratios)
 
 
@@ -142,7 +140,7 @@ def _weighed_incidents(
     knowledge: KnowledgeBase,
 ) -> tuple[Match, ...]:
     incidents = {match.incident.id: match for match in matches}
-    least = UNSUPPORTED * max(0.0, 1.0 - sum(match.confidence for match in matches))
+    least = UNSUPPORTED * _left_by(matches)
     for found in named_incidents(outputs, knowledge):
         known = incidents.get(found.incident.id, found)
         raised = max(known.confidence, least)
@@ -152,21 +150,24 @@ def _weighed_incidents(
     return tuple(sorted(weighed, key=lambda match: (-match.confidence, match.incident.id)))
 
 
-def _weighed_playbooks(
-    playbooks: Sequence[PlaybookMatch],
-    ratios: Mapping[str, float],
-    left: float,
-    now_left: float,
-    guides: GuideShelf,
+def weighed_playbooks(
+    before: Standing, incidents: Sequence[Match], ratios: Mapping[str, float], guides: GuideShelf
 ) -> tuple[PlaybookMatch, ...]:
-    """They share what the incidents leave, before the readings and after them."""
-    books = {match.playbook.id: match.playbook for match in playbooks}
+    """The playbooks after something was read, best first. They share what the incidents leave, now
+    as `before`."""
+    left = _left_by(before.matches)
+    books = {match.playbook.id: match.playbook for match in before.playbooks}
     books |= {playbook.id: playbook for playbook in _named_playbooks(ratios, guides)}
     shares = dict.fromkeys(books, UNSUPPORTED) | {
-        match.playbook.id: match.confidence / left for match in playbooks if left
+        match.playbook.id: match.confidence / left for match in before.playbooks if left
     }
     after = weigh_readings(shares, ratios)
-    return _best(PlaybookMatch(book, round(now_left * after[i], 4)) for i, book in books.items())
+    now = _left_by(incidents)
+    return _best(PlaybookMatch(book, round(now * after[name], 4)) for name, book in books.items())
+
+
+def _left_by(incidents: Iterable[Match]) -> float:
+    return max(0.0, 1.0 - sum(match.confidence for match in incidents))
 
 
 def named_incidents(outputs: Iterable[ReadOutput], knowledge: KnowledgeBase) -> Iterator[Match]:

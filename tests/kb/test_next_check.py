@@ -47,7 +47,7 @@ def chosen(
     return next_check(
         believed,
         evidence,
-        knowledge.guides,
+        knowledge,
         read=frozenset(check.id for check in taken),
         job_ended=job_ended,
     )

@@ -158,3 +158,16 @@ def test_a_kernel_log_in_a_conversation_brings_up_the_lost_gpu(knowledge: Knowle
         or "`dmesg-xid`" in after.turns[-1].text
     )
     assert reply(after, "undo", knowledge).matches == start.matches
+
+
+def test_who_pastes_the_output_of_the_check_is_told_the_next_one(knowledge: KnowledgeBase) -> None:
+    start = opened("our workers die with a bus error", knowledge)
+    asked_for = reply(start, "what should I check next?", knowledge)
+    assert "[df-shm]" in asked_for.turns[-1].text
+    pasted = reply(asked_for, LARGE, knowledge)
+    assert "Check next: " in pasted.turns[-1].text
+    assert "[df-shm]" not in pasted.turns[-1].text
+    again = reply(pasted, "what next?", knowledge).turns[-1].text
+    assert "[df-shm]" not in again
+    named = pasted.turns[-1].text.split("Check next: ")[1].split("\n")[0]
+    assert named in again
