@@ -10,7 +10,6 @@ import msgspec
 from kb.conversation.done_steps import STEP_DONE, parse_done_step
 from kb.conversation.facts import extract_facts
 from kb.conversation.readings import (
-    lines_left,
     named_by,
     of_outputs,
     read_pasted,
@@ -40,10 +39,11 @@ def search_output(
 ) -> Statement | None:
     """What the text states as output of a program, not as words; None where it says nothing."""
     read = read_pasted(text, knowledge)
-    rest = lines_left(text, read, knowledge) if read else text
-    found = search_statement(rest, conversation, knowledge) if rest else None
-    if read:
-        found = of_outputs(read, found, conversation, knowledge)
+    found = (
+        of_outputs(text, read, conversation, knowledge)
+        if read
+        else search_statement(text, conversation, knowledge)
+    )
     return combine(text, [found]) if found else None
 
 

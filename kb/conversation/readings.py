@@ -11,7 +11,7 @@ import msgspec
 from index.tokens import tokenize
 from kb.checks.recognise import is_prompt
 from kb.conversation.done_steps import only_looks
-from kb.conversation.search import STATEMENT_FILE
+from kb.conversation.search import STATEMENT_FILE, search_statement
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
@@ -56,7 +56,7 @@ def read_pasted(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
     return OutputsRead(outputs, seen) if outputs else None
 
 
-def lines_left(text: str, read: OutputsRead, knowledge: KnowledgeBase) -> str:
+def _lines_left(text: str, read: OutputsRead, knowledge: KnowledgeBase) -> str:
     """What of a message is no output that was read, or bears the signature of a record."""
     block = Block(STATEMENT_FILE, 1, text.count("\n") + 1, text.encode())
     evidence = collect([block], knowledge.signatures, knowledge.markers)
@@ -72,10 +72,14 @@ def _is_read(number: int, line: str, read: OutputsRead) -> bool:
 
 
 def of_outputs(
-    read: OutputsRead, found: Statement | None, conversation: Conversation, knowledge: KnowledgeBase
+    text: str, read: OutputsRead, conversation: Conversation, knowledge: KnowledgeBase
 ) -> Statement:
-    """What the outputs say of the records, beside what was `found` by searching."""
-    ratios = likelihood_ratios(read.outputs, knowledge.guides)
+    """What the outputs in a message say of the records, and the lines around them. Where there is
+    nothing else in it, somebody ran the checks for sure."""
+    left = _lines_left(text, read, knowledge)
+    found = search_statement(left, conversation, knowledge) if left else None
+    run = frozenset[str]() if left else read.checks
+    ratios = likelihood_ratios(read.outputs, knowledge.guides, run)
     brought = {match.incident.id: match for match in named_incidents(read.outputs, knowledge)}
     base = found or Statement("")
     known = conversation.pool.keys() | {one.incident.id for one in base.found}
@@ -99,8 +103,11 @@ def _said(read: OutputsRead) -> Iterator[str]:
     for one in read.observations[:_MAX_OBSERVATIONS_NAMED]:
         yield f"{quote(one.check)}: {one.text.removesuffix('.')}."
     telling = {one.check for one in read.observations}
-    for name in sorted(read.checks - telling):
-        yield f"{quote(name)}: nothing abnormal."
+    for output in read.outputs:
+        if output.is_normal and output.check.id not in telling:
+            body = output.check.body
+            limits = [limit.text for limit in (*body.cannot_see, *body.false_pass)]
+            yield " ".join([f"{quote(output.check.id)}: nothing abnormal.", *limits[:1]])
 
 
 def speaking_for(

@@ -72,8 +72,13 @@ def share_among_playbooks(playbooks: Sequence[PlaybookFeatures], left: float) ->
 
 def weigh_readings(shares: Mapping[str, float], ratios: Mapping[str, float]) -> dict[str, float]:
     """The shares of incidents and playbooks after the outputs of checks were read (Bayes' rule),
-    by id; they still leave the rest to "nothing known". `ratios` are those of the likelihoods."""
-    return Belief.of(shares).weighed(ratios, nothing=1.0).shares
+    by id; they still leave the rest to "nothing known". `ratios` are those of the likelihoods.
+
+    Shares that add up to more than 1, as those of several culprits of a job, go on doing so.
+    """
+    belief = Belief.of(shares)
+    weighed = belief.weighed(ratios, nothing=1.0).shares
+    return {name: share * belief.total for name, share in weighed.items()}
 
 
 def belief_of_causes(

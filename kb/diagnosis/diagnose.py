@@ -125,7 +125,7 @@ def _standing(
             standing = msgspec.structs.replace(standing, playbooks=playbooks)
     if read.outputs and opinion.verdict is not Verdict.HEALTHY:
         with contained("the outputs of checks change nothing", notify):
-            return after_readings(standing, read.outputs, knowledge)
+            return after_readings(standing, read, knowledge)
     return standing
 
 

@@ -7,7 +7,7 @@ that a reading moves a belief and does not make one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 
 import msgspec
@@ -19,7 +19,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.corpus.guide_shelf import GuideShelf
 from kb.diagnosis.confidence import UNSUPPORTED, weigh_readings
 from kb.diagnosis.model import By, Match, PlaybookMatch, Why
-from kb.diagnosis.outputs import ReadOutput
+from kb.diagnosis.outputs import OutputsRead, ReadOutput
 from kb.diagnosis.playbooks import MAX_PLAYBOOKS, MIN_PLAYBOOK_CONFIDENCE
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
@@ -38,31 +38,39 @@ DOUBTED_RATIO = 1.5
 """At most, where the check lists readings that look wrong although all is well."""
 NORMAL_RATIO = 0.7
 """Of a normal reading, under what an abnormal one would have named: it is often taken too late, or
-on another host than the one that failed. A check that lists faults which it cannot see, or passes
-in spite of, lowers nothing."""
+on another host than the one that failed. It lowers nothing where nobody ran the check for sure,
+because lines of a log may look like its output, nor where the check lists faults that it cannot see
+or passes in spite of."""
 MAX_RATIO = 10.0
 """Of all readings together, for and against: they were taken on the same hosts and share their
 faults. One more answer can turn that (`MAX_REVERSIBLE_LEAD`)."""
 
 
-def likelihood_ratios(outputs: Iterable[ReadOutput], guides: GuideShelf) -> dict[str, float]:
+def likelihood_ratios(
+    outputs: Iterable[ReadOutput], guides: GuideShelf, run: Set[str]
+) -> dict[str, float]:
     """By id of the incident or playbook, and by `playbook:cause`; what is not there is 1.
 
-    Several outputs of one check, as of several hosts, count once: an abnormal one decides.
+    `run` are the checks that somebody ran for sure. Several outputs of one check, as of several
+    hosts, count once: an abnormal one decides.
     """
     ratios: dict[str, float] = {}
     by_check = sorted(outputs, key=lambda one: one.check.id)
     for _check, group in groupby(by_check, key=lambda one: one.check.id):
-        for name, ratio in _of_check(list(group), guides).items():
+        for name, ratio in _of_check(list(group), guides, run).items():
             ratios[name] = ratios.get(name, 1.0) * ratio
     return {name: min(max(ratio, 1 / MAX_RATIO), MAX_RATIO) for name, ratio in ratios.items()}
 
 
-def _of_check(outputs: Sequence[ReadOutput], guides: GuideShelf) -> Mapping[str, float]:
+def _of_check(
+    outputs: Sequence[ReadOutput], guides: GuideShelf, run: Set[str]
+) -> Mapping[str, float]:
     check = outputs[0].check
     if any(one.abnormal for output in outputs for one in output.observations):
         return _raised(check, outputs, guides)
-    return _lowered(check, guides) if all(one.is_normal for one in outputs) else {}
+    if check.id in run and all(one.is_normal for one in outputs):
+        return _lowered(check, guides)
+    return {}
 
 
 def _raised(check: Check, outputs: Sequence[ReadOutput], guides: GuideShelf) -> dict[str, float]:
@@ -116,19 +124,17 @@ class Standing(msgspec.Struct, frozen=True):
     """Those of the likelihoods of what was read."""
 
 
-def after_readings(
-    standing: Standing, outputs: Sequence[ReadOutput], knowledge: KnowledgeBase
-) -> Standing:
+def after_readings(standing: Standing, read: OutputsRead, knowledge: KnowledgeBase) -> Standing:
     """What is believed after the outputs were read.
 
     An abnormal reading brings up the incidents and playbooks that it names. No reading makes a
     match of an incident that no line outside of the outputs speaks for: a host has many faults, and
     the job failed of one.
     """
-    ratios = likelihood_ratios(outputs, knowledge.guides)
+    ratios = likelihood_ratios(read.outputs, knowledge.guides, read.taken)
     if not ratios:
         return standing
-    incidents = _weighed_incidents(standing.matches, outputs, ratios, knowledge)
+    incidents = _weighed_incidents(standing.matches, read.outputs, ratios, knowledge)
     playbooks = weighed_playbooks(standing, incidents, ratios, knowledge.guides)
     return Standing(incidents, playbooks, ratios)
 

@@ -51,6 +51,8 @@ class OutputsRead(msgspec.Struct, frozen=True):
     outputs: tuple[ReadOutput, ...] = ()
     observations: tuple[Observation, ...] = ()
     """What differs between hosts first, then what is abnormal."""
+    taken: frozenset[str] = frozenset()
+    """The checks that a script ran."""
 
     @property
     def checks(self) -> frozenset[str]:
@@ -83,7 +85,9 @@ def read_outputs(
     readings = list(_readings(collected, knowledge))
     taken = (ReadOutput(one.check, one.taken.output, one.observations) for one in readings)
     observations = [*compare(readings), *in_order(seen.values())][:MAX_OBSERVATIONS]
-    return OutputsRead((*pasted, *taken), tuple(observations))
+    return OutputsRead(
+        (*pasted, *taken), tuple(observations), frozenset(one.check.id for one in readings)
+    )
 
 
 def read_text(text: str, source: str | None, knowledge: KnowledgeBase) -> OutputsRead:
