@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import msgspec
 
@@ -125,6 +125,7 @@ def _offers(
     job_ended: bool,
 ) -> Iterator[_Offer]:
     """Each check once, in the order of the playbooks."""
+    targets = _targets(playbooks, belief)
     seen = set(read)
     for match in playbooks:
         for position, step in enumerate(match.playbook.body.checks):
@@ -134,75 +135,80 @@ def _offers(
             seen.add(check.id)
             if job_ended and check.header.needs_job is JobState.RUNNING:
                 continue
-            gain = _gain(check, playbooks, belief)
-            if gain >= MIN_GAIN_BITS:
+            gain = _gain(check, playbooks, belief, targets)
+            if gain:
                 yield _Offer(check, step.why, gain, position)
 
 
-def _gain(check: Check, playbooks: Sequence[PlaybookMatch], belief: Belief) -> float:
+def _targets(playbooks: Iterable[PlaybookMatch], belief: Belief) -> dict[str, frozenset[str]]:
+    """The hypotheses that each target stands for: a hypothesis for itself, a playbook for its
+    causes, an incident for the causes that it is a case of."""
+    found: dict[str, set[str]] = {name: {name} for name in belief.shares}
+    for match in playbooks:
+        for cause in match.playbook.body.causes:
+            name = f"{match.playbook.id}:{cause.key}"
+            for target in (match.playbook.id, *cause.incidents):
+                found.setdefault(target, set()).add(name)
+    return {target: frozenset(names) for target, names in found.items()}
+
+
+def _gain(
+    check: Check,
+    playbooks: Iterable[PlaybookMatch],
+    belief: Belief,
+    targets: Mapping[str, frozenset[str]],
+) -> float:
     """In bits; 0 where no outcome changes what is likeliest, or comes near it."""
     outcomes = {
-        _hypotheses(led, belief) for match in playbooks for led in _outcomes(check, match.playbook)
+        led for match in playbooks for led in _outcomes(check, match.playbook, targets) if led
     }
-    names = {str(number): led for number, led in enumerate(sorted(map(sorted, outcomes))) if led}
-    if not names:
+    if not outcomes:
         return 0.0
-    needed = {
-        hypothesis: frozenset(name for name, led in names.items() if hypothesis in led)
-        for hypothesis in belief.shares
-    }
+    needed: dict[str, set[str]] = {}
+    for number, led in enumerate(sorted(outcomes, key=sorted)):
+        for name in led:
+            needed.setdefault(name, set()).add(str(number))
+    names = [str(number) for number in range(len(outcomes))]
     plan = QuestionPlan(
         topic=Topic.OBSERVATION,
         key=check.id,
         text=check.header.question,
-        options=one_of(list(names), needed, if_needed=SHOWN_IF_CAUSE, if_not=SHOWN_IF_NOT),
+        options=one_of(names, needed, if_needed=SHOWN_IF_CAUSE, if_not=SHOWN_IF_NOT),
         records=(),
     )
-    return expected_gain(belief, plan) if could_change_order(belief, plan) else 0.0
+    gain = expected_gain(belief, plan)
+    return gain if gain >= MIN_GAIN_BITS and could_change_order(belief, plan) else 0.0
 
 
-def _outcomes(check: Check, playbook: Playbook) -> Iterator[frozenset[str]]:
-    """Where each outcome of the check leads to in a playbook: causes and other playbooks. Its
-    findings name them too."""
+def _outcomes(
+    check: Check, playbook: Playbook, targets: Mapping[str, frozenset[str]]
+) -> Iterator[frozenset[str]]:
+    """The hypotheses that each outcome of a check of the playbook leads to. The findings of the
+    check name some too."""
     steps = [step for step in playbook.body.checks if step.check == check.id]
-    if not steps:
-        return
     for step in steps:
-        yield from (_led(outcome.then, playbook) for outcome in step.outcomes)
-    for finding in check.body.findings:
-        yield from (_named(target, playbook) for target in finding.points_to)
+        yield from (_led(outcome.then, playbook, targets) for outcome in step.outcomes)
+    if steps:
+        named = (target for finding in check.body.findings for target in finding.points_to)
+        yield from (targets.get(target, frozenset()) for target in named)
 
 
-def _led(way: str, playbook: Playbook) -> frozenset[str]:
+def _led(way: str, playbook: Playbook, targets: Mapping[str, frozenset[str]]) -> frozenset[str]:
     kind, _colon, name = way.partition(":")
     if kind == "cause":
-        return frozenset({f"{playbook.id}:{name}"})
+        return targets.get(f"{playbook.id}:{name}", frozenset())
     if kind != "check":
-        return _named(name, playbook)
+        return targets.get(name, frozenset())
     further = (step for step in playbook.body.checks if step.check == name)
-    return frozenset().union(*(_at_once(step, playbook) for step in further))
+    return frozenset().union(*(_at_once(step, playbook, targets) for step in further))
 
 
-def _at_once(step: CheckStep, playbook: Playbook) -> frozenset[str]:
-    """What a check that another one sends to can tell."""
-    return frozenset(
-        f"{playbook.id}:{outcome.then.removeprefix('cause:')}"
-        for outcome in step.outcomes
-        if outcome.then.startswith("cause:")
-    )
-
-
-def _named(target: str, playbook: Playbook) -> frozenset[str]:
-    """What an incident, a playbook or `playbook:cause` is among the hypotheses."""
-    causes = {
-        f"{playbook.id}:{cause.key}" for cause in playbook.body.causes if target in cause.incidents
-    }
-    return frozenset(causes or {target})
-
-
-def _hypotheses(led: Set[str], belief: Belief) -> frozenset[str]:
-    """Those that are led to; a playbook that leads stands for all of its causes."""
-    return frozenset(name for name in belief.shares if name in led or name.partition(":")[0] in led)
+def _at_once(
+    step: CheckStep, playbook: Playbook, targets: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
+    """What a check that another one sends to can tell, without a further one."""
+    ways = (outcome.then for outcome in step.outcomes if not outcome.then.startswith("check:"))
+    return frozenset().union(*(_led(way, playbook, targets) for way in ways))
 
 
 def _worth(offer: _Offer, offers: Sequence[_Offer], *, job_ended: bool) -> float:
