@@ -13,13 +13,12 @@ def check_to_run(conversation: Conversation, knowledge: KnowledgeBase) -> NextCh
     if conversation.verdict is Verdict.MATCH:
         return None
     diagnosis, ratios = conversation.diagnosis, conversation.readings
-    pasted = (check for statement in conversation.statements for check in statement.checks)
     before = Standing(diagnosis.candidates, diagnosis.playbooks)
     playbooks = weighed_playbooks(before, conversation.matches, ratios, knowledge.guides)
     return next_check(
         Standing(conversation.matches, playbooks, ratios),
         diagnosis.evidence,
         knowledge,
-        read=frozenset(pasted).union(seen.check for seen in diagnosis.observations),
+        read=conversation.checks,
         job_ended=diagnosis.job is not None and diagnosis.job.failed,
     )

@@ -78,8 +78,7 @@ def of_outputs(
     nothing else in it, somebody ran the checks for sure."""
     left = _lines_left(text, read, knowledge)
     found = search_statement(left, conversation, knowledge) if left else None
-    run = frozenset[str]() if left else read.checks
-    ratios = likelihood_ratios(read.outputs, knowledge.guides, run)
+    ratios = _ratios(read, conversation, knowledge, alone=not left)
     brought = {match.incident.id: match for match in named_incidents(read.outputs, knowledge)}
     base = found or Statement("")
     known = conversation.pool.keys() | {one.incident.id for one in base.found}
@@ -97,6 +96,18 @@ def of_outputs(
         readings=ratios,
     )
     return speaking_for(statement, ratios, conversation)
+
+
+def _ratios(
+    read: OutputsRead, conversation: Conversation, knowledge: KnowledgeBase, *, alone: bool
+) -> dict[str, float]:
+    """Those of the likelihoods of what the outputs show. A check that was read before is not counted
+    twice; what it names does not fall."""
+    run = read.checks if alone else frozenset()
+    fresh = [one for one in read.outputs if one.check.id not in conversation.checks]
+    named = likelihood_ratios(read.outputs, knowledge.guides, run)
+    unmoved = {name: 1.0 for name, ratio in named.items() if ratio > 1}
+    return unmoved | likelihood_ratios(fresh, knowledge.guides, run)
 
 
 def _said(read: OutputsRead) -> Iterator[str]:
@@ -126,7 +137,7 @@ def speaking_for(
     for name in now.shares.keys() & ratios.keys():
         ratio, likelihood, share = ratios[name], likelihoods[name], now.shares[name]
         least = ratio * _odds(name, was) * (total - share * likelihood) / max(share, _LEAST)
-        factors[name] = max(likelihood, least) if ratio > 1 else ratio * likelihood
+        factors[name] = max(likelihood, least) if ratio >= 1 else ratio * likelihood
     return msgspec.structs.replace(statement, factors=factors)
 
 

@@ -157,6 +157,12 @@ class Conversation(msgspec.Struct, frozen=True):
         return belief
 
     @property
+    def checks(self) -> frozenset[str]:
+        """Those whose output was in the log or pasted."""
+        pasted = (check for statement in self.statements for check in statement.checks)
+        return frozenset(pasted).union(seen.check for seen in self.diagnosis.observations)
+
+    @property
     def readings(self) -> dict[str, float]:
         """Ratios of the likelihoods of all outputs that were pasted."""
         ratios: dict[str, float] = {}

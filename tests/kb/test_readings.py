@@ -171,3 +171,9 @@ def test_who_pastes_the_output_of_the_check_is_told_the_next_one(knowledge: Know
     assert "[df-shm]" not in again
     named = pasted.turns[-1].text.split("Check next: ")[1].split("\n")[0]
     assert named in again
+
+
+def test_the_same_output_pasted_twice_counts_once(knowledge: KnowledgeBase) -> None:
+    once = reply(opened(SEGMENT, knowledge), SMALL, knowledge)
+    twice = reply(once, SMALL, knowledge)
+    assert share(twice, TOO_SMALL) == pytest.approx(share(once, TOO_SMALL), abs=0.01)
