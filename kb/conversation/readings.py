@@ -101,8 +101,8 @@ def of_outputs(
 def _ratios(
     read: OutputsRead, conversation: Conversation, knowledge: KnowledgeBase, *, alone: bool
 ) -> dict[str, float]:
-    """Those of the likelihoods of what the outputs show. A check that was read before is not counted
-    twice; what it names does not fall."""
+    """Those of the likelihoods of what the outputs show. A check that was read before counts once;
+    what it names does not fall."""
     run = read.checks if alone else frozenset()
     fresh = [one for one in read.outputs if one.check.id not in conversation.checks]
     named = likelihood_ratios(read.outputs, knowledge.guides, run)
