@@ -8,6 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
+MAX_NAMED = 10
+"""Files that a notice names; a directory that holds no records at all has thousands."""
+
 
 class Severity(StrEnum):
     """How much a problem weighs: an error keeps the record out, a warning does not."""
@@ -25,7 +28,9 @@ class DocumentedRule:
 
 def skipped(paths: Iterable[str]) -> str:
     """The notice about files that are left out."""
-    return f"skipped because of lint errors (run: kb lint): {', '.join(sorted(set(paths)))}"
+    names = sorted(set(paths))
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"skipped because of lint errors (run: kb lint): {', '.join(names[:MAX_NAMED])}{more}"
 
 
 class Problem(msgspec.Struct, frozen=True, order=True):

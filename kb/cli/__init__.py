@@ -124,11 +124,24 @@ def cli(ctx: click.Context) -> None:
         put(ctx.get_help())
 
 
-class NewFile(click.Path):
+class NamedPath(click.Path):
+    """The name of a file or directory."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(path_type=Path, **options)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A `Path`, which would take an empty name for the working directory."""
+        if not os.fspath(value):
+            self.fail("the name of a path is empty; is a variable not set?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class NewFile(NamedPath):
     """The name of a file to write."""
 
     def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False)
+        super().__init__(dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """A `Path`, which would not tell `x/` from `x`."""
@@ -141,7 +154,7 @@ def incidents_option(function: Function) -> Function:
     """Add `--incidents DIR` to a command."""
     return click.option(
         "--incidents",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=NamedPath(file_okay=False),
         multiple=True,
         metavar="DIR",
         help="Also use the incidents in this directory; repeatable.",

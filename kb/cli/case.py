@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli import Function, incidents_option
+from kb.cli import Function, NamedPath, incidents_option
 from kb.cli.terminal import progress, say
 from kb.service.service import Service
 
@@ -32,7 +32,7 @@ _file_option = click.option(
     "-f",
     "--file",
     "paths",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=NamedPath(allow_dash=True),
     multiple=True,
     metavar="PATH",
     help="A log file, `-` for stdin, or a directory with the logs of one job.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from kb.cli import incidents_option
+from kb.cli import NamedPath, incidents_option
 from kb.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ Measured = TypeVar("Measured", bound="Report | JobReport | ChatReport")
 
 
 @click.command("eval")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.jsonl]...")
+@click.argument("paths", nargs=-1, type=NamedPath(), metavar="[FILE.jsonl]...")
 @click.option(
     "--jobs",
     "jobs",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=NamedPath(file_okay=False, exists=True),
     metavar="DIR",
     help="Measure recorded jobs instead; DIR holds folders with logs/ and truth.json.",
 )
@@ -40,7 +40,7 @@ Measured = TypeVar("Measured", bound="Report | JobReport | ChatReport")
 @click.option(
     "--plot",
     "directory",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     metavar="DIR",
     help="Write the curves to this directory as SVG and PNG.",
 )

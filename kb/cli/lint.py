@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli import incidents_option
+from kb.cli import NamedPath, incidents_option
 from kb.cli.exit_codes import of_check
 from kb.cli.terminal import put, put_json, say
 from kb.containment import contained
@@ -19,7 +19,7 @@ from kb.views.lint import FORMATS
 
 
 @click.command("lint")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=NamedPath(), metavar="[PATH]...")
 @click.option("--fix", is_flag=True, help="First fix what can be fixed without losing text.")
 @click.option(
     "--format",

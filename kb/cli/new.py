@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli import NewFile, incidents_option
+from kb.cli import NamedPath, NewFile, incidents_option
 from kb.cli.case import diagnosed, open_service, read_case
 from kb.cli.terminal import put, say
 from kb.cli.unknown import unknown
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--from-log",
     "logs",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=NamedPath(allow_dash=True),
     multiple=True,
     metavar="PATH",
     help="Fill in the draft from a log: a file, `-` for stdin, or the directory of one job.",
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--results",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=NamedPath(dir_okay=False, exists=True),
     metavar="FILE",
     help="The output of `kb classify --format jsonl` that holds the cluster.",
 )

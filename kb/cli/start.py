@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from kb.cli import incidents_option
+from kb.cli import NamedPath, incidents_option
 
 
 @click.command("start")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=NamedPath(), metavar="[PATH]...")
 @incidents_option
 @click.pass_context
 def command(ctx: click.Context, paths: tuple[Path, ...], incidents: tuple[Path, ...]) -> None:

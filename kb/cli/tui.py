@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from kb.cli import incidents_option
+from kb.cli import NamedPath, incidents_option
 from kb.errors import KbError
 from kb.settings import load_settings
 
 
 @click.command("tui")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=NamedPath(), metavar="[PATH]...")
 @incidents_option
 def command(paths: tuple[Path, ...], incidents: tuple[Path, ...]) -> None:
     """Open the terminal UI: paste an error, read what is known about it, discuss it.

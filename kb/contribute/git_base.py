@@ -36,7 +36,7 @@ def library_at(base: str, library: IncidentDirectories) -> Iterator[IncidentDire
         CorpusError: `base` is neither.
     """
     *others, last = library.directories
-    if Path(base).is_dir():
+    if base and Path(base).is_dir():  # an empty name is not the working directory
         yield _library([*others, Path(base)])
         return
     top = _git(last, "rev-parse", "--show-toplevel")

@@ -38,6 +38,7 @@ _BEGINS = re.compile(
 
 _TROUBLE = re.compile(
     r"\b(?:terminated|killed|went away|gave up|giving up|restart(?:ing|ed)?|retry(?:ing)?"
+    r"|panic(?:s|ked)?"
     r"|resubmit\w*|try #|attempt #?[2-9]|preempt\w*|evict\w*|drain\w*|emergency|spot notice"
     r"|interrupt\w*|abort\w*|exhausted|could(?: not|n't)|cannot|can't|did(?: not|n't)|unable to"
     r"|lost|went missing|stale|degraded|nan|inf|early stop\w*|not (?:started|run)|left out|gone"
@@ -45,7 +46,9 @@ _TROUBLE = re.compile(
     r"|\b(?:exited|exit|returned|code|status|rc)\b[\W_]{0,3}(?:with |code |status ){0,2}"
     r"[\W_]{0,3}-?[1-9]\d{0,2}\b"
     r"|(?:返回值|返回码|退出码)\s*[:：=]?\s*-?[1-9]|(?<!无需)重启|重试|抢占|驱逐|中断|跳过|丢失"
-    r"|无法|未能|异常退出|未(?:通过|运行|完成的)|不通过?(?![\u4e00-\u9fff])|掉线|离线|缺失|已到末尾",
+    r"|\b(?:fehler|fehlgeschlagen|erreur|échec|échoué|fallo|falló|falha|errore|fallit[oa])\b"
+    r"|ошибк|エラー|失敗|오류|실패|无法|未能|异常退出|未(?:通过|运行|完成的)|不通过?(?![\u4e00-\u9fff])"
+    r"|掉线|离线|缺失|已到末尾",
     re.IGNORECASE,
 )
 """Some of the work went wrong, though no line is marked as a failure: no all-clear then."""

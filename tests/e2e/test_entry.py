@@ -66,6 +66,21 @@ def test_a_path_takes_a_teams_incidents(kb: Run, log: Path, tmp_path: Path) -> N
     assert b"gone is not a directory" in run.stderr
 
 
+@pytest.mark.parametrize("option", ["--incidents", "--file"])
+def test_an_empty_name_is_not_the_working_directory(kb: Run, option: str) -> None:
+    run = kb("ask", option, "", "training hangs")
+    assert run.returncode == 2
+    assert b"the name of a path is empty" in run.stderr
+
+
+def test_of_many_files_that_are_no_records_some_are_named(kb: Run, tmp_path: Path) -> None:
+    for number in range(200):
+        (tmp_path / f"note-{number}.md").write_text("# Notes\n")
+    run = kb("ask", "--incidents", tmp_path, "training hangs")
+    assert b"note-0.md" in run.stderr
+    assert b" and 190 more" in run.stderr
+
+
 def test_a_command_wins_over_a_file_of_its_name(small: Small, log: Path) -> None:
     shutil.copy(log, small.home / "list")
     try:
