@@ -13,7 +13,7 @@ import msgspec
 
 from index.tokens import tokenize
 from kb.corpus.document import Entry, declared_pattern
-from kb.evidence import Evidence
+from kb.evidence import Evidence, SignatureHit
 from kb.evidence.accelerators import Hardware, hardware_of, required_hardware
 from kb.evidence.endings import is_told_by_a_person
 from kb.evidence.markers import Grade
@@ -58,13 +58,19 @@ class Stated(msgspec.Struct, frozen=True):
         """Whether it is said that a system does not run which the record is about."""
         return not self.absent.isdisjoint(entry.incident.header.systems)
 
-    def leaves_unexplained(self, entry: Entry) -> bool:
+    def leaves_unexplained(self, entry: Entry, hits: Iterable[SignatureHit]) -> bool:
         """Whether the log ends in an exception that neither a signature of the record matches nor a
-        line of it has most words of. Of several exceptions, one that it explains is enough."""
+        line of it has most words of. Of several exceptions, one that it explains is enough, and so
+        is a signature in a file without any: of a job, that one may be the cause."""
         declared = set(map(declared_pattern, entry.incident.header.signatures))
-        return bool(self.exceptions) and not any(
-            raised.patterns & declared or _likeness(words, entry.quoted) > MIN_EXPLAINED
-            for raised, words in self.exceptions
+        files = {raised.line.file for raised, _words in self.exceptions}
+        return (
+            bool(files)
+            and all(hit.line.file in files for hit in hits)
+            and not any(
+                raised.patterns & declared or _likeness(words, entry.quoted) > MIN_EXPLAINED
+                for raised, words in self.exceptions
+            )
         )
 
 

@@ -1,21 +1,20 @@
-"""Which playbooks treat the symptom of a log, and what is to be checked first."""
+"""Which playbooks treat the symptom of a log."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from index.documents import Pattern
-from kb.check import Check, Command, JobState, Place, Risk
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.tier import TierName
 from kb.diagnosis.confidence import share_among_playbooks
 from kb.diagnosis.features import PlaybookFeatures
-from kb.diagnosis.model import Match, NextCheck, PlaybookMatch
+from kb.diagnosis.model import Match, PlaybookMatch
 from kb.diagnosis.retrieval import to_query
 from kb.evidence import Evidence
-from kb.playbook import CheckStep, Playbook
+from kb.playbook import Playbook
 
 MAX_PLAYBOOKS = 3
 """Number of playbooks of a diagnosis; a person who is in a hurry reads the first."""
@@ -28,15 +27,6 @@ MIN_LEADING_SHARE = 0.05
 
 MAX_NAMED_LINES = 8
 """Lines compared with the names of symptoms, most telling first."""
-
-MAX_QUICK_SECONDS = 60
-"""A check that takes longer waits for those that do not."""
-
-_HARMLESS = (Risk.READ_ONLY, Risk.PAUSES_PROCESS)
-"""What may be run at once: a pause of some seconds harms no job that is in trouble."""
-
-_PLACES = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
-"""The environment that a log names, the innermost first."""
 
 
 def playbooks_for(
@@ -67,46 +57,9 @@ def playbooks_for(
     )
 
 
-def next_check(
-    playbooks: Sequence[PlaybookMatch],
-    evidence: Evidence,
-    knowledge: KnowledgeBase,
-    *,
-    job_ended: bool,
-    taken: Set[str] = frozenset(),
-) -> NextCheck | None:
-    """The first check of the leading playbook that can be run and whose output is not there yet:
-    harmless ones first, then quick ones, else in the order of the playbook. `taken` are the checks
-    whose output is there for certain."""
-    if not playbooks:
-        return None
-    read = {name for owners in _seen(evidence, knowledge).values() for name in owners} | taken
-    known: list[tuple[CheckStep, Check]] = []
-    for step in playbooks[0].playbook.body.checks:
-        check = knowledge.guides.by_id.get(step.check)
-        if isinstance(check, Check) and check.id not in read:
-            known.append((step, check))
-
-    def price(pair: tuple[CheckStep, Check]) -> tuple[bool, bool, bool]:
-        header = pair[1].header
-        return (
-            job_ended and header.needs_job is JobState.RUNNING,
-            header.cost.risk not in _HARMLESS,
-            header.cost.seconds > MAX_QUICK_SECONDS,
-        )
-
-    if not known:
-        return None
-    step, check = min(known, key=price)  # the first of equals
-    return NextCheck(check, _command(check, evidence), step.why)
-
-
-def _command(check: Check, evidence: Evidence) -> Command:
-    named = (place for system, place in _PLACES.items() if system in evidence.facts.systems)
-    return check.command(next(named, Place.BARE))
-
-
-def _seen(evidence: Evidence, knowledge: KnowledgeBase) -> Mapping[Pattern, tuple[str, ...]]:
+def patterns_seen(
+    evidence: Evidence, knowledge: KnowledgeBase
+) -> Mapping[Pattern, tuple[str, ...]]:
     """The patterns of guides that a line of the evidence has, and whose they are."""
     text = "\n".join(line.text for line in evidence.lines).encode()
     scanner = knowledge.guides.patterns
@@ -121,7 +74,7 @@ def _features(
     knowledge: KnowledgeBase,
 ) -> list[PlaybookFeatures]:
     query = msgspec.structs.replace(
-        to_query(evidence), patterns=frozenset(_seen(evidence, knowledge))
+        to_query(evidence), patterns=frozenset(patterns_seen(evidence, knowledge))
     )
     found = {one.id: one for one in knowledge.search(query, TierName.GUIDES)}
     lines = [line.text for line in evidence.lines[:MAX_NAMED_LINES]]

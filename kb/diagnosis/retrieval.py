@@ -110,7 +110,7 @@ def _scored(
     hits = [hit for hit in evidence.hits if hit.pattern in declared]
     return ScoredCandidate(
         incident=entry.incident,
-        features=_features(candidate, entry, declared, evidence, stated),
+        features=_features(candidate, entry, declared, hits, evidence, stated),
         why=_why(hits, candidate, evidence),
         has_signature=bool(hits),
     )
@@ -120,6 +120,7 @@ def _features(
     candidate: Candidate,
     entry: Entry,
     declared: dict[Pattern, Strength],
+    hits: Sequence[SignatureHit],
     evidence: Evidence,
     stated: Stated,
 ) -> Features:
@@ -142,7 +143,7 @@ def _features(
         log_lines=math.log1p(len(evidence.lines)),
         shared_code=float(_share_code(evidence.facts, entry.facts)),
         other_code=float(_differ_in_codes(evidence.facts, entry.facts)),
-        unexplained_exception=float(not strong and stated.leaves_unexplained(entry)),
+        unexplained_exception=float(not strong and stated.leaves_unexplained(entry, hits)),
         other_hardware=float(stated.other_hardware(entry)),
         after_fix=float(stated.after_fix(entry)),
         absent_system=float(stated.lacks_system(entry)),
