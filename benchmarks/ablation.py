@@ -38,6 +38,10 @@ CHANNELS = {
         "progress_without_failure",
         "shared_code",
         "other_code",
+        "unexplained_exception",
+        "other_hardware",
+        "after_fix",
+        "absent_system",
     ),
 }
 ANSWERED = 0.8

@@ -117,6 +117,8 @@ def calibrate(samples: Sequence[Sample]) -> Model:
 def _bounds(row: FeatureRow, used: Sequence[str]) -> tuple[float | None, float | None]:
     if row.name not in used:
         return (0.0, 0.0)
+    if row.reason:
+        return (row.weight, row.weight)
     return (None, 0.0) if row.against else (AT_LEAST.get(row.name, 0.0), None)
 
 

@@ -12,16 +12,15 @@ import msgspec
 
 from index.tokens import tokenize
 from kb.conversation.state import Statement, statement_from_option
+from kb.evidence.accelerators import FAMILIES, names_family
 from kb.evidence.systems import alternatives, full_names, system_patterns, systems_in
 from kb.incident import Incident, Topology
 from kb.questions import KnownEnvironment
 from kb.questions.environment import (
-    FAMILIES,
     OLDER_IF_FIXED,
     RUNS_IF_NEEDED,
     RUNS_IF_NOT,
     hardware,
-    names_family,
     nodes,
     systems_of,
 )

@@ -10,6 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from index.documents import Document, Pattern
+from index.tokens import tokenize
 from kb.evidence.facts import Facts, fact_words, find_facts
 from kb.evidence.glossary import has_chinese, translate
 from kb.evidence.systems import systems_in
@@ -17,7 +18,7 @@ from kb.incident import Incident, Signature
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
-_FORMAT_VERSION = 4
+_FORMAT_VERSION = 5
 """Increase this number when this module produces different documents from the same file."""
 
 _MAX_PASSAGE_CHARACTERS = 600
@@ -28,10 +29,12 @@ _REGEX_SIGNS = re.compile(r"\\[a-zA-Z]|[^\w\s/.-]")
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What the index hands back: the record, and the facts that its evidence states."""
+    """What the index hands back: the record, and what can be computed of it beforehand."""
 
     incident: Incident
     facts: Facts
+    quoted: tuple[frozenset[str], ...]
+    """The words of each line that programs print where it happens."""
 
 
 def digest(source: bytes) -> str:
@@ -51,7 +54,7 @@ def to_document(incident: Incident, source: bytes) -> Document:
         patterns=tuple(map(declared_pattern, incident.header.signatures)),
         example="\n".join(incident.body.evidence),
         tags=_tags(incident),
-        payload=msgspec.msgpack.encode(Entry(incident, facts)),
+        payload=msgspec.msgpack.encode(Entry(incident, facts, tuple(_quoted(incident)))),
     )
 
 
@@ -94,9 +97,20 @@ def _words(incident: Incident, facts: Facts) -> Iterator[str]:
     yield body.cause
     for block in body.evidence:
         yield from masked_lines(block)
-    for signature in header.signatures:
-        yield _REGEX_SIGNS.sub(" ", signature.pattern) if signature.regex else signature.pattern
+    yield from map(_plain, header.signatures)
     yield fact_words(facts)
+
+
+def _quoted(incident: Incident) -> Iterator[frozenset[str]]:
+    """The words of its evidence and signatures, and of what it is called by, line by line."""
+    lines = [line for block in incident.body.evidence for line in masked_lines(block)]
+    lines += map(_plain, incident.header.signatures)
+    lines += [incident.title, *incident.header.aliases]
+    return filter(None, dict.fromkeys(frozenset(tokenize(line)) for line in lines))
+
+
+def _plain(signature: Signature) -> str:
+    return _REGEX_SIGNS.sub(" ", signature.pattern) if signature.regex else signature.pattern
 
 
 def _passages(incident: Incident) -> Iterator[str]:

@@ -42,6 +42,15 @@ class Features(msgspec.Struct, frozen=True):
     """1 when the log states an exact code that the record's evidence states as well."""
     other_code: float = 0.0
     """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
+    unexplained_exception: float = 0.0
+    """1 when the log ends in an exception that the record does not explain; a strong signature
+    explains it, wherever it stands."""
+    other_hardware: float = 0.0
+    """1 when the log names accelerators, and the record only others."""
+    after_fix: float = 0.0
+    """1 when a version in the log has the fix, or is not of those that the record is about."""
+    absent_system: float = 0.0
+    """1 when a system that the record is about is said not to be used."""
 
 
 class PlaybookFeatures(msgspec.Struct, frozen=True):
@@ -75,6 +84,8 @@ class FeatureRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The value is halved at this weight of shared words: two or three words say little, even
     if they are all words of the query."""
     against: bool = False
+    reason: str = ""
+    """Of a weight that is stated and not fitted, because few reports have the feature."""
 
     def value(self, features: Features) -> float:
         """The feature as the score sees it; never negative."""

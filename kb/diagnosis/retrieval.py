@@ -12,6 +12,7 @@ from index.progress import Notify, silent_notify
 from kb.containment import surviving
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import Entry, declared_pattern, from_payload
+from kb.diagnosis.contradictions import Stated, stated_in
 from kb.diagnosis.features import Features
 from kb.diagnosis.model import By, Why
 from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, fact_words
@@ -63,10 +64,11 @@ def retrieve(
     left out."""
     if not evidence.lines:
         return []
+    stated = stated_in(evidence)
     return list(
         surviving(
             knowledge.search(to_query(evidence)),
-            lambda candidate: _scored(candidate, from_payload(candidate.payload), evidence),
+            lambda candidate: _scored(candidate, from_payload(candidate.payload), evidence, stated),
             lambda candidate: f"the record {candidate.id} is left out",
             notify,
         )
@@ -101,19 +103,26 @@ def _passages(evidence: Evidence) -> Iterable[str]:
         yield whole[:MAX_PASSAGE_CHARACTERS]
 
 
-def _scored(candidate: Candidate, entry: Entry, evidence: Evidence) -> ScoredCandidate:
+def _scored(
+    candidate: Candidate, entry: Entry, evidence: Evidence, stated: Stated
+) -> ScoredCandidate:
     declared = {declared_pattern(one): one.strength for one in entry.incident.header.signatures}
     hits = [hit for hit in evidence.hits if hit.pattern in declared]
     return ScoredCandidate(
         incident=entry.incident,
-        features=_features(candidate, entry, declared, evidence),
+        features=_features(candidate, entry, declared, hits, evidence, stated),
         why=_why(hits, candidate, evidence),
         has_signature=bool(hits),
     )
 
 
 def _features(
-    candidate: Candidate, entry: Entry, declared: dict[Pattern, Strength], evidence: Evidence
+    candidate: Candidate,
+    entry: Entry,
+    declared: dict[Pattern, Strength],
+    hits: Sequence[SignatureHit],
+    evidence: Evidence,
+    stated: Stated,
 ) -> Features:
     def weigh(strength: Strength) -> float:
         return sum(
@@ -122,8 +131,9 @@ def _features(
             if declared[pattern] is strength
         )
 
+    strong = weigh(Strength.STRONG)
     return Features(
-        strong_signatures=weigh(Strength.STRONG),
+        strong_signatures=strong,
         weak_signatures=weigh(Strength.WEAK),
         coverage=candidate.coverage,
         shared_idf=candidate.shared_idf,
@@ -133,6 +143,10 @@ def _features(
         log_lines=math.log1p(len(evidence.lines)),
         shared_code=float(_share_code(evidence.facts, entry.facts)),
         other_code=float(_differ_in_codes(evidence.facts, entry.facts)),
+        unexplained_exception=float(not strong and stated.leaves_unexplained(entry, hits)),
+        other_hardware=float(stated.other_hardware(entry)),
+        after_fix=float(stated.after_fix(entry)),
+        absent_system=float(stated.lacks_system(entry)),
     )
 
 

@@ -13,6 +13,7 @@ import msgspec
 from index.documents import Pattern
 from index.signatures import Scanner
 from kb.evidence.endings import ends_well, is_told_by_a_person
+from kb.evidence.exceptions import RaisedExceptions
 from kb.evidence.facts import find_facts
 from kb.evidence.folding import FoldedLines
 from kb.evidence.lines import evidence_line, evidence_lines_before
@@ -59,6 +60,7 @@ class Collector:
         self._signatures = signatures
         self._folded = FoldedLines()
         self._hits: dict[Pattern, SignatureHit] = {}
+        self._raised = RaisedExceptions()
         self._first_blocks: list[BlockLines] = []
         self._last_block: BlockLines | None = None
         self._short = True
@@ -100,6 +102,7 @@ class Collector:
             lines=tuple(lines),
             hits=tuple(self._hits.values()),
             facts=find_facts(_with_stacks([*lines, *hit_lines])),
+            raised=tuple(self._raised.read(self._signatures)),
             total_lines=self._total,
             is_log=not self._short or is_log(texts) or (made_progress and not human_written),
             made_progress=made_progress,
@@ -134,12 +137,16 @@ class Collector:
         stack = block.stack(start)
         if stack is not None and stack.exception is not None:
             exception = evidence_line(block, stack.exception, Grade.FATAL)
+            self._raised.add(block, start, stack.exception, exception)
             self._folded.add(msgspec.structs.replace(exception, stack=stack.frames))
         if grade >= Grade.ERROR and not self._failure_seen:
             self._failure_seen = True
             for before in evidence_lines_before(block, start, _LINES_BEFORE_FAILURE):
                 self._folded.add(before)
-        self._folded.add(evidence_line(block, start, grade))
+        line = evidence_line(block, start, grade)
+        if grade is Grade.FATAL:
+            self._raised.add(block, start, start, line)
+        self._folded.add(line)
 
 
 def _marked_lines(block: MarkedBlock) -> dict[int, set[int]]:

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
-from kb.evidence.systems import systems_in, version_patterns
+from kb.evidence.accelerators import products_in
+from kb.evidence.systems import systems_in, versions_in
 from kb.numbers import read_int, read_ints
 
 Value = TypeVar("Value")
@@ -22,6 +23,10 @@ class Facts(msgspec.Struct, frozen=True):
     """What the lines say about the job. Empty where they are silent."""
 
     systems: tuple[str, ...] = ()
+    absent_systems: tuple[str, ...] = ()
+    """Those that somebody says are not used."""
+    accelerators: tuple[str, ...] = ()
+    """Cards, as they are named: `NVIDIA H800`, `RTX 4090`."""
     versions: dict[str, str] = {}
     collective: str | None = None
     """The first collective operation named, in upper case without underscore: ALLREDUCE."""
@@ -42,6 +47,14 @@ class Facts(msgspec.Struct, frozen=True):
     """Environment variables that are set on a line."""
 
 
+_NOT_USED = re.compile(
+    r"(?:(?:(?<!can )(?<!could )\b(?:not|never)|(?<!ca)(?<!could)n't)"
+    r" (?:us(?:e|ing)|(?:run(?:ning)? )?(?:in|under))(?: an?| any)?|\bno) "
+    r"(?P<what>[\w-]+(?:(?:,? (?:or|and|nor) |, |/)[\w-]+){0,3})"
+    r"(?=\s*(?:[,.;:!)]|$))|(?:没有?|不|未)(?:使用|用|开|启用|在)\s?(?P<zh>容器|[\w-]+)",
+    re.IGNORECASE | re.MULTILINE | re.ASCII,
+)
+"""A person says that something does not run: "we do not use docker", "没有用 deepspeed"."""
 _COLLECTIVE = re.compile(
     r"OpType=_?(?P<op>[A-Z_]+)|\b(?P<name>all[-_ ]?(?:gather|reduce)|reduce[-_ ]?scatter)",
     re.IGNORECASE,
@@ -77,15 +90,14 @@ _MAX_VALUES = 16
 def find_facts(lines: Iterable[str]) -> Facts:
     """Read the facts off some lines."""
     text = "\n".join(lines)
+    systems, absent = _systems(text)
     collective = _COLLECTIVE.search(text)
     exit_codes = _numbers(_EXIT_CODE, text)
     return Facts(
-        systems=systems_in(text),
-        versions={
-            name: next(group for group in match.groups() if group)
-            for name, pattern in version_patterns().items()
-            if (match := pattern.search(text))
-        },
+        systems=systems,
+        absent_systems=absent,
+        accelerators=_unique(products_in(text)),
+        versions=versions_in(text),
         collective=_operation(collective) if collective else None,
         sequence=_first(_SEQUENCE, text),
         elements=_elements(text),
@@ -120,6 +132,15 @@ def _words(facts: Facts) -> Iterator[str]:
         ("errno", facts.errno),
     ):
         yield from (f"{name}:code_{value}" for value in values)
+
+
+def _systems(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The systems that a text names, and those that it names only to say that they are not used."""
+    absent = [match["what"] or match["zh"] for match in _NOT_USED.finditer(text)]
+    if not absent:
+        return systems_in(text), ()
+    used = systems_in(_NOT_USED.sub(" ", text))
+    return used, tuple(name for name in systems_in("\n".join(absent)) if name not in used)
 
 
 def _operation(match: re.Match[str]) -> str:

@@ -20,6 +20,7 @@ def join(log: Evidence, told: Evidence) -> Evidence:
         lines=lines,
         hits=hits,
         facts=find_facts(_texts([*lines, *(hit.line for hit in hits)])),
+        raised=(*log.raised, *told.raised),
         total_lines=log.total_lines + told.total_lines,
         is_log=log.is_log,
         made_progress=log.made_progress,

@@ -32,6 +32,18 @@ class SignatureHit(msgspec.Struct, frozen=True):
     line: EvidenceLine
 
 
+class Raised(msgspec.Struct, frozen=True):
+    """An exception that ended a process, or led to one that did."""
+
+    line: EvidenceLine
+    message: str
+    """Its type and message, without prefixes; some lines at most."""
+    patterns: frozenset[Pattern]
+    """The declared patterns that match the message."""
+    follows: bool
+    """It was raised while the one before it was handled, or because of it."""
+
+
 class Evidence(msgspec.Struct, frozen=True):
     """What a diagnosis works on."""
 
@@ -39,6 +51,8 @@ class Evidence(msgspec.Struct, frozen=True):
     """Most telling first."""
     hits: tuple[SignatureHit, ...]
     facts: Facts
+    raised: tuple[Raised, ...]
+    """The last exceptions of each process, in its order."""
     total_lines: int
     is_log: bool
     """Printed by programs, at least in most of its lines."""

@@ -29,6 +29,15 @@ def version_patterns() -> Mapping[str, re.Pattern[str]]:
     return {row.name: re.compile(row.pattern) for row in rows}
 
 
+def versions_in(text: str) -> dict[str, str]:
+    """By name of a system: the version that a text states first."""
+    return {
+        name: next(group for group in match.groups() if group)
+        for name, pattern in version_patterns().items()
+        if (match := pattern.search(text))
+    }
+
+
 @cache
 def alternatives() -> tuple[frozenset[str], ...]:
     """Systems of one purpose each: a job that runs one of them does not need the others."""

@@ -5,13 +5,13 @@ The records' environments say which answer each of them expects.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
 
 from kb.evidence import Evidence
+from kb.evidence.accelerators import FAMILIES, names_family
 from kb.evidence.systems import system_patterns, systems_in
 from kb.incident import Incident, Topology
 from kb.questions.belief import Belief, Option, QuestionPlan, Topic
@@ -19,7 +19,6 @@ from kb.questions.gain import expected_gain
 from kb.questions.observe import NO, PRINTED, YES
 from kb.questions.picks import one_of
 from kb.questions.versions import fixed_in
-from kb.rules import read_rows
 from kb.rules.rows import Accelerator
 
 ONE_NODE, SEVERAL_NODES = "one", "several"
@@ -59,10 +58,6 @@ class KnownEnvironment(msgspec.Struct, frozen=True):
             versions={**self.versions, **further.versions},
             printed=self.printed | further.printed,
         )
-
-
-FAMILIES = read_rows("systems", "accelerator", Accelerator)
-"""Families of accelerators."""
 
 
 def seen_in(evidence: Evidence) -> KnownEnvironment:
@@ -144,11 +139,6 @@ def nodes(candidates: Iterable[Incident]) -> QuestionPlan:
         options=(Option(ONE_NODE, one, 0.5), Option(SEVERAL_NODES, several, 0.5)),
         records=tuple(several),
     )
-
-
-def names_family(family: Accelerator, text: str) -> bool:
-    """Whether a text names accelerators of a family."""
-    return re.search(family.pattern, text, re.IGNORECASE) is not None  # re keeps what it compiled
 
 
 def families_of(incident: Incident) -> list[Accelerator]:

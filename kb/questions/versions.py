@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from kb.evidence.systems import systems_in
 from kb.incident import Incident
@@ -14,7 +15,11 @@ _FIXED_IN = re.compile(rf"^([A-Za-z][\w -]*?) {_NUMBER}")
 _FROM = re.compile(rf"^{_NUMBER}(?: and (?:later|newer)| to )")
 _UP_TO = re.compile(rf"^(?:up to |\d+(?:\.\d+)* to ){_NUMBER}")
 _BEFORE = re.compile(rf"^before {_NUMBER}")
-_SEVERAL = re.compile(r"[,;] |^[^(]*\(.*before", re.DOTALL)
+_UNCONDITIONAL = re.compile(rf"^[A-Za-z][\w -]*?(?<! after) {_NUMBER}(?: \([^();]*\))?$")
+"""A fix with conditions is for people to read: who runs that version may not meet them."""
+_SEVERAL = re.compile(
+    r"[,;] |^[^(]*\(.*before|\b(?:reports?|reported|seen|mostly|about)\b", re.DOTALL
+)
 """An environment of more than one clause is for people to read."""
 
 
@@ -32,12 +37,17 @@ def fits(incident: Incident, versions: Mapping[str, str]) -> bool | None:
 
 def _verdicts(incident: Incident, versions: Mapping[str, str]) -> Iterator[bool]:
     name, fix = fixed_in(incident) or ("", "")
-    for system in systems_in(name):
-        if system in versions:
-            yield _compare(versions[system], fix) < 0
+    if _UNCONDITIONAL.match(incident.header.fixed_in or ""):
+        for system in _systems_in(name):
+            if system in versions:
+                yield _compare(versions[system], fix) < 0
     for framework, text in incident.header.environment.frameworks.items():
         if framework in versions and not _SEVERAL.search(text):
             yield from _in_range(versions[framework], text)
+
+
+_systems_in = lru_cache(512)(systems_in)
+"""Of the names of programs that hold fixes; every diagnosis asks for the same ones."""
 
 
 def _in_range(version: str, text: str) -> Iterator[bool]:
@@ -51,7 +61,8 @@ def _in_range(version: str, text: str) -> Iterator[bool]:
 
 def _compare(version: str, bound: str) -> int:
     """Below, equal or above, as far as both are written: 2.26 and 2.26.3 are equal."""
-    pairs = zip(version.split("."), bound.split("."), strict=False)
+    number = version.partition("+")[0]  # behind it stands how it was built
+    pairs = zip(number.split("."), bound.split("."), strict=False)
     left, right = zip(*((_part(one), _part(other)) for one, other in pairs), strict=True)
     return (left > right) - (left < right)
 

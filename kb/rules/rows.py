@@ -117,11 +117,24 @@ class Version(Rule, frozen=True, kw_only=True):
     """The versions in the examples."""
 
 
-class Accelerator(Rule, frozen=True, kw_only=True):
-    """A family of accelerators and how records write it."""
+class Product(Rule, frozen=True, kw_only=True):
+    """Accelerators of one kind, and how records write it."""
+
+    product: str
+    """How a card of it is named: a regular expression, case matters."""
+    products: tuple[str, ...]
+    """Names of such cards."""
+
+
+class Accelerator(Product, frozen=True, kw_only=True):
+    """A family of accelerators."""
 
     share: float
     """How common it is where a record does not say; all add up to 1."""
+
+
+class Generation(Product, frozen=True, kw_only=True):
+    """A generation of accelerators; its product is found in the name of a card."""
 
 
 class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -190,6 +203,10 @@ class Failure(Rule, frozen=True, kw_only=True):
 
     kind: FailureKind
     role: Role
+
+
+class Wrapper(Rule, frozen=True, kw_only=True):
+    """An exception that only reports another one."""
 
 
 class Token(Rule, frozen=True, kw_only=True):

@@ -159,6 +159,8 @@ class WireFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nccl_errors: list[str] = []
     errno: list[int] = []
     environment: dict[str, str] = {}
+    accelerators: list[str] = []
+    absent_systems: list[str] = []
 
 
 class WireObservation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,7 +22,7 @@ WATCHDOG = (
 )
 SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
 HEALTHY = "".join(f"INFO step {n} loss {3 - n / 200:.3f}\n" for n in range(100)) + "INFO job done\n"
-FOLLOW_ON = "RuntimeError: NCCL communicator was aborted on rank 3."
+FOLLOW_ON = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:"
 
 
 def opened(log: str, knowledge: KnowledgeBase) -> Conversation:

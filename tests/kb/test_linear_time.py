@@ -38,6 +38,13 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.errors import IncidentError
 from kb.evidence import collect
+from kb.evidence.accelerators import (
+    FAMILIES,
+    hardware_of,
+    names_family,
+    products_in,
+    required_hardware,
+)
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.markers import MARKERS, Grade, grade_line
@@ -60,7 +67,6 @@ from kb.log.speakers import learn_way
 from kb.log.timestamps import read_stamp
 from kb.markdown import parse, read
 from kb.questions import KnownEnvironment
-from kb.questions.environment import FAMILIES, names_family
 from kb.questions.observe import PRINTED
 from kb.questions.versions import fits
 from kb.soft_breaks import join_soft_breaks
@@ -225,6 +231,8 @@ FUNCTIONS: dict[str, Reader] = {
     "parse: fix": Reader(_record("## Fix\n\n"), every=5),
     "parse: evidence": Reader(_record("## Evidence\n\n```text\n"), every=5),
     "fits": Reader(_known_versions),
+    "required_hardware": Reader(required_hardware),
+    "hardware_of": Reader(lambda text: hardware_of([*products_in(text), text])),
     "names_family": Reader(lambda text: [names_family(family, text) for family in FAMILIES]),
     "PRINTED": Reader(lambda text: [pattern.search(text) for pattern in PRINTED.values()]),
     "is_answer": Reader(is_answer),

@@ -11,6 +11,14 @@ import pytest
 
 from index.signatures import Scanner
 from kb.diagnosis.scan import scan_log
+from kb.evidence.accelerators import (
+    FAMILIES,
+    GENERATIONS,
+    hardware_of,
+    names_family,
+    products_in,
+    required_hardware,
+)
 from kb.evidence.endings import says_end
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
@@ -27,7 +35,6 @@ from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 from kb.log.speakers import learn_way
 from kb.log.timestamps import Stamp, read_stamp
-from kb.questions.environment import FAMILIES, names_family
 from kb.rules import RuleError, convert_row, host_pattern, read_rows
 from kb.rules.rows import (
     Accelerator,
@@ -37,6 +44,7 @@ from kb.rules.rows import (
     ExitBlock,
     ExitReport,
     Failure,
+    Generation,
     Host,
     Layout,
     Marker,
@@ -49,6 +57,7 @@ from kb.rules.rows import (
     Time,
     Token,
     Version,
+    Wrapper,
 )
 
 TIMES = [row for table in ("date", "epoch", "clock") for row in read_rows("times", table, Time)]
@@ -181,7 +190,23 @@ def test_a_version_is_read(row: Version) -> None:
 def test_a_family_of_accelerators_is_named(row: Accelerator) -> None:
     for example in row.examples:
         assert names_family(row, example)
+    for product in row.products:
+        assert row.name in hardware_of(products_in(product)).families, product
     assert sum(family.share for family in FAMILIES) == pytest.approx(1)
+
+
+@each(*GENERATIONS)
+def test_a_generation_of_accelerators_is_named(row: Generation) -> None:
+    for example in row.examples:
+        assert row.name in required_hardware(example).generations, example
+    for product in row.products:
+        assert hardware_of(products_in(product)).generations == {row.name}, product
+
+
+@each(*read_rows("failures", "wrapper", Wrapper))
+def test_a_wrapper_is_known(row: Wrapper) -> None:
+    for example in row.examples:
+        assert re.search(row.pattern, example), example
 
 
 def test_every_file_is_read_here() -> None:
