@@ -11,13 +11,13 @@ import msgspec
 
 from index.documents import Document, Pattern
 from kb.evidence.facts import Facts, fact_words, find_facts
-from kb.evidence.glossary import has_chinese, translate
+from kb.evidence.glossary import glossary_digest, has_chinese, translate
 from kb.evidence.systems import systems_in
 from kb.incident import Incident, Signature
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
-_FORMAT_VERSION = 4
+_FORMAT_VERSION = 5
 """Increase this number when this module produces different documents from the same file."""
 
 _MAX_PASSAGE_CHARACTERS = 600
@@ -35,9 +35,9 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def digest(source: bytes) -> str:
-    """Key that changes when a file must be indexed again: hash of its content and of
-    `_FORMAT_VERSION`."""
-    return hashlib.sha256(b"%d\0" % _FORMAT_VERSION + source).hexdigest()
+    """Key that changes when a file must be indexed again: hash of its content, of
+    `_FORMAT_VERSION`, and of the glossary, since its translation is indexed too."""
+    return hashlib.sha256(b"%d\0" % _FORMAT_VERSION + glossary_digest() + source).hexdigest()
 
 
 def to_document(incident: Incident, source: bytes) -> Document:
