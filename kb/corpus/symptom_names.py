@@ -47,16 +47,19 @@ class SymptomNames:
 
     def likeness(self, lines: Iterable[str]) -> dict[str, Likeness]:
         """By id of the playbook; those that have no word of the lines are left out."""
-        found: dict[str, Likeness] = {}
-        for words in map(name_words, _with_sentences(lines)):
+        shared: dict[str, float] = {}
+        contained: dict[str, float] = {}
+        for words in map(name_words, dict.fromkeys(_with_sentences(lines))):
             whole = self._weight(words)
             for name, weight in self._shared(words).items():
-                known = found.get(name.playbook, Likeness())
-                found[name.playbook] = Likeness(
-                    shared=max(known.shared, 2 * weight / (whole + name.weight)),
-                    contained=max(known.contained, 2 * weight - name.weight),
-                )
-        return found
+                playbook = name.playbook
+                alike = 2 * weight / (whole + name.weight)
+                if alike > shared.get(playbook, 0.0):
+                    shared[playbook] = alike
+                beyond = 2 * weight - name.weight
+                if beyond > contained.get(playbook, 0.0):
+                    contained[playbook] = beyond
+        return {name: Likeness(value, contained.get(name, 0.0)) for name, value in shared.items()}
 
     def _shared(self, words: Iterable[str]) -> dict[_Name, float]:
         """The weight of the words that each name has."""

@@ -27,7 +27,7 @@ little, and may be wrong: the symptom is named behind it all the same."""
 MIN_LEADING_SHARE = 0.05
 """The same for the first: a real report whose best playbook has less is seldom helped."""
 
-MAX_NAMED_LINES = 20
+MAX_NAMED_LINES = 10
 """Lines compared with the names of symptoms, most telling first."""
 
 MAX_LINES = 1.0
