@@ -18,7 +18,7 @@ test: $(VENV)/.test
 
 # Ray and the models have targets of their own: what they need is large.
 test-all: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --ignore tests/models --ignore tests/ray
+	$(BIN)/python -m pytest -n auto --durations=25 --ignore tests/models --ignore tests/ray
 
 lint: lint-code
 	$(BIN)/kb lint
@@ -65,11 +65,10 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard tests/fuzz_corpus/*))
 fuzz: $(VENV)/.fuzz
 	mkdir -p $(addprefix build/fuzz/,$(FUZZ_TARGETS))
-	for target in $(FUZZ_TARGETS); do \
-	  $(BIN)/python -m fuzz $$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=16000 \
-	    -verbosity=0 -artifact_prefix=build/fuzz/$$target- build/fuzz/$$target \
-	    tests/fuzz_corpus/$$target incidents/nccl benchmarks/samples || exit 1; \
-	done
+	printf '%s\n' $(FUZZ_TARGETS) | xargs -P "$$(nproc)" -I TARGET $(BIN)/python -m fuzz TARGET \
+	  -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=16000 -verbosity=0 \
+	  -artifact_prefix=build/fuzz/TARGET- build/fuzz/TARGET \
+	  tests/fuzz_corpus/TARGET incidents/nccl benchmarks/samples
 
 SOAK_SECONDS ?= 3600
 soak: $(VENV)/.installed

@@ -113,6 +113,14 @@ class Snapshot:
                 )
             }
 
+    def payload(self, identifier: str) -> bytes | None:
+        """What one document carries; None where there is none."""
+        with store_errors(self._where):
+            row = self._connection.execute(
+                "SELECT payload, checksum FROM documents WHERE id = ?", (identifier,)
+            ).fetchone()
+        return _checked(*row) if row else None
+
     def copy_to(self, other: sqlite3.Connection) -> None:
         """Copy the whole database into another, empty one."""
         with store_errors(self._where):

@@ -85,12 +85,12 @@ def _failed(error: BaseException) -> int:
         return _tell(error)
     if isinstance(error, KbError):
         return _tell(click.ClickException(str(error)))
-    if isinstance(error, OSError):  # the terminal is gone, a disk is full, ...
-        why = error.strerror or str(error)
-        return _tell(click.ClickException(f"cannot read or write: {why}; check the disk"))
     sentence = shortage(error)
     if sentence:
         click.ClickException(sentence).show()  # without another import
+    elif isinstance(error, OSError):  # the terminal is gone, a disk is full, ...
+        why = error.strerror or str(error)
+        return _tell(click.ClickException(f"cannot read or write: {why}; check the disk"))
     elif isinstance(error, (LookupError, ValueError)) and "_KB_COMPLETE" in os.environ:
         odd = "COMP_WORDS and COMP_CWORD are odd; run: kb completion --help"
         return _tell(click.ClickException(odd))

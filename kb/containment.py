@@ -62,7 +62,8 @@ def shortage(error: BaseException) -> str | None:
             " allow kb 1 GB (ulimit -v), or reinstall incident-kb"
         )
     is_panic = type(error).__name__ == "PanicException"  # of a library in Rust
-    if is_panic or str(error) == "can't start new thread":
+    is_refused_fork = isinstance(error, BlockingIOError) and error.filename is None
+    if is_panic or is_refused_fork or str(error) == "can't start new thread":
         return (
             f"not enough threads, processes or memory ({error});"
             " allow kb more of them (ulimit -u, ulimit -v)"

@@ -21,7 +21,7 @@ _MAX_QUOTE_CHARACTERS = 160
 
 def finding_patterns(check: Check) -> list[Pattern]:
     """The patterns of the findings that need no reader, in their order."""
-    return [Pattern(finding.pattern or "", regex=True) for finding in _plain_findings(check)]
+    return [Pattern(finding.pattern or "", regex=True) for finding in plain_findings(check)]
 
 
 def observe(output: Output, check: Check, scanner: Scanner) -> list[Observation]:
@@ -58,12 +58,13 @@ def in_order(observations: Iterable[Observation]) -> list[Observation]:
     return sorted(observations, key=lambda seen: (True, None, False).index(seen.abnormal))
 
 
-def _plain_findings(check: Check) -> list[Finding]:
+def plain_findings(check: Check) -> list[Finding]:
+    """Those that need no reader, in their order."""
     return [finding for finding in check.body.findings if finding.pattern and not finding.rule]
 
 
 def _matched(output: Output, check: Check, scanner: Scanner) -> Iterator[Found]:
-    plain = _plain_findings(check)
+    plain = plain_findings(check)
     data = "\n".join(output.lines).encode()
     for number, end in scanner.scan(data):
         row = data.count(b"\n", 0, max(end - 1, 0))

@@ -113,7 +113,7 @@ class WindowLines:
     def is_prompt(self, row: int) -> bool:
         """Whether a command was typed there."""
         if row not in self._prompts:
-            self._prompts[row] = bool(_PROMPT.match(self.text(row)))
+            self._prompts[row] = is_prompt(self.text(row))
         return self._prompts[row]
 
     def is_spoken(self, row: int) -> bool:
@@ -121,6 +121,11 @@ class WindowLines:
         if row not in self._spoken:
             self._spoken[row] = _is_spoken(self.text(row))
         return self._spoken[row]
+
+
+def is_prompt(text: str) -> bool:
+    """Whether a line is that of a shell at which a command was typed."""
+    return bool(_PROMPT.match(text))
 
 
 def cut_output(lines: WindowLines, check: Check) -> Output:

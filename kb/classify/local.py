@@ -32,6 +32,11 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 """If set, Python does not look for modules in the working directory, where logs lie that may have
 the names of modules."""
 
+_PATIENCE_SECONDS = 1
+"""How long to wait for a result before asking whether a thread of the pool is gone."""
+
+_shortages: list[str] = []
+"""What the system did not give threads of the pool."""
 _worker: Worker
 """Of this process, when it is one of the pool."""
 _missing: str | None = None
@@ -71,6 +76,7 @@ def _alone(unit: str, settings: Settings) -> Iterator[Outcome]:
 def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
     """Classify what is in the queue and take it out."""
     _leave_lost_directory()
+    threading.excepthook = _note_shortage
     context = multiprocessing.get_context("spawn")
     with _starting_processes():
         pool = ProcessPoolExecutor(jobs, context, _start, (settings,))
@@ -81,9 +87,12 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
                 with _starting_processes():
                     future = pool.submit(_classify, queue[0])
                 running[future] = queue.popleft()
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            done = wait(running, _PATIENCE_SECONDS, FIRST_COMPLETED).done
+            for future in done:
                 yield future.result()
                 del running[future]
+            if not done:
+                _end_where_threads_are_gone()
         pool.shutdown()
     except BrokenProcessPool as error:
         raise _CrashError(running.values()) from error
@@ -92,6 +101,20 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
         for process in multiprocessing.active_children():
             process.terminate()
         raise
+
+
+def _note_shortage(failed: threading.ExceptHookArgs) -> None:
+    """A thread of the pool that ends leaves others waiting for what it was to do."""
+    sentence = shortage(failed.exc_value) if failed.exc_value else None
+    if sentence:
+        _shortages.append(sentence)
+    else:
+        threading.__excepthook__(failed)
+
+
+def _end_where_threads_are_gone() -> None:
+    if _shortages:
+        raise KbError(_shortages[0])
 
 
 def _leave_lost_directory() -> None:

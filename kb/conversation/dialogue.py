@@ -10,13 +10,14 @@ from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import Request, to_command
 from kb.conversation.explain import answer
 from kb.conversation.interpret import interpret, search_output
+from kb.conversation.next_step import check_to_run
 from kb.conversation.opening import opening
-from kb.conversation.speech import describe_change, tool_turn
+from kb.conversation.speech import describe_change, described_check, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, first_question
 from kb.log.clean import replace_surrogates, strip_controls
-from kb.questions import next_question
+from kb.questions import QuestionPlan, next_question
 
 MAX_TALK_CHARACTERS = 1_000
 """A message that is longer was pasted: it is searched as the output of a program, whatever words
@@ -43,10 +44,10 @@ def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Co
         return conversation
     current = _with_turns(conversation, [Turn(Speaker.USER, text)])
     if len(text) > MAX_TALK_CHARACTERS:
-        return _told(current, search_output(text, conversation, knowledge))
+        return _told(current, search_output(text, conversation, knowledge), knowledge)
     statement = match_answer(text, conversation, knowledge)
     if statement:
-        return _told(current, statement)
+        return _told(current, statement, knowledge)
     command = to_command(text)
     if command and command.request is Request.UNDO:
         return _undo(current)
@@ -55,7 +56,7 @@ def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Co
     statement = interpret(text, conversation, knowledge)
     if statement is None and is_answer(text):
         return _with_turns(current, [tool_turn(_no_answer(current), ())])
-    return _told(current, statement)
+    return _told(current, statement, knowledge)
 
 
 def leave_out(conversation: Conversation, text: str, why: str) -> Conversation:
@@ -68,10 +69,20 @@ def _cleaned(text: str) -> str:
     return strip_controls(replace_surrogates(text))
 
 
-def _told(conversation: Conversation, statement: Statement | None) -> Conversation:
+def _told(
+    conversation: Conversation, statement: Statement | None, knowledge: KnowledgeBase
+) -> Conversation:
+    """Rank again, choose the next question and explain the changes; name the next check after the
+    output of one."""
     if statement is None:
         return _with_turns(conversation, [tool_turn(_NOT_UNDERSTOOD, ())])
-    return _with_statements(conversation, (*conversation.statements, statement))
+    after = _rerank(conversation, (*conversation.statements, statement))
+    reason = " ".join(statement.says)
+    text = f"{reason} {_effect(conversation.matches, after.matches)}".strip()
+    step = check_to_run(after, knowledge) if statement.checks else None
+    if step:
+        text += f"\n{described_check(step)}"
+    return _with_turns(after, [tool_turn(text, after.pool)])
 
 
 def _no_answer(conversation: Conversation) -> str:
@@ -79,14 +90,6 @@ def _no_answer(conversation: Conversation) -> str:
     if question is None:
         return "No question is open."
     return f"Possible answers to the open question: {', '.join(question.answers)}."
-
-
-def _with_statements(conversation: Conversation, statements: tuple[Statement, ...]) -> Conversation:
-    """Rank again, choose the next question and explain the changes."""
-    after = _rerank(conversation, statements)
-    reason = " ".join(statements[-1].says)
-    text = f"{reason} {_effect(conversation.matches, after.matches)}".strip()
-    return _with_turns(after, [tool_turn(text, after.pool)])
 
 
 def _undo(conversation: Conversation) -> Conversation:
@@ -107,12 +110,18 @@ def _effect(before: tuple[Match, ...], after: tuple[Match, ...]) -> str:
 def _rerank(conversation: Conversation, statements: tuple[Statement, ...]) -> Conversation:
     """Matches and question follow from the log and the statements, so both are made anew."""
     after = msgspec.structs.replace(conversation, statements=statements)
-    inquiry = (
-        next_question(after.belief, after.incidents, after.known, after.settled_questions)
-        if statements
-        else first_question(after.diagnosis)
+    return msgspec.structs.replace(after, matches=rank(after), inquiry=_inquiry(after))
+
+
+def _inquiry(conversation: Conversation) -> QuestionPlan | None:
+    if not conversation.statements:
+        return first_question(conversation.diagnosis)
+    return conversation.statements[-1].asks or next_question(
+        conversation.belief,
+        conversation.incidents,
+        conversation.known,
+        conversation.settled_questions,
     )
-    return msgspec.structs.replace(after, matches=rank(after), inquiry=inquiry)
 
 
 def _with_turns(conversation: Conversation, turns: Iterable[Turn]) -> Conversation:

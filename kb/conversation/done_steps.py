@@ -9,16 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from index.tokens import tokenize
+from kb.conversation.landed import PERSISTS_IF_RIGHT, effect_question
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.evidence.glossary import translate
 from kb.incident import Incident, Step
 from kb.soft_breaks import join_soft_breaks
-
-PERSISTS_IF_RIGHT = 0.3
-"""Likelihood that the problem persists after a remedy of the right record: the remedy may have been
-applied wrongly or in the wrong place."""
 
 _TRIED = re.compile(
     r"(?:i|we)(?:'ve| have)?(?: already)? (?:did|tried|set|raised|increased|changed|upgraded"
@@ -72,24 +69,28 @@ def parse_done_step(
     if not taken:
         unknown = f"{quote(clause)} matches no step in the fixes of the top candidates."
         return Statement("", says=(unknown,)) if acted else None
-    cures = [done for done in taken if not _only_looks(done.step)]
+    cures = [done for done in taken if not only_looks(done.step)]
+    asked = effect_question(cures[0].incident, cures[0].number) if cures else None
+    failed = [done.incident.id for done in (cures[1:] if asked else cures)]
     return Statement(
         "",
-        says=tuple(map(_sentence, taken)),
-        factors={done.incident.id: PERSISTS_IF_RIGHT for done in cures},
+        says=tuple(_sentence(done, persists=done.incident.id in failed) for done in taken),
+        factors=dict.fromkeys(failed, PERSISTS_IF_RIGHT),
+        asks=asked,
         done=tuple((done.incident.id, done.number) for done in taken),
     )
 
 
-def _sentence(taken: TakenStep) -> str:
+def _sentence(taken: TakenStep, *, persists: bool) -> str:
     text = join_soft_breaks(taken.step.text)
     step = f"Marked step {taken.number} of [{taken.incident.id}] as done: {text}"
-    if _only_looks(taken.step):
+    if not persists:
         return step
     return f"{step} The problem persists, so this record is less likely now."
 
 
-def _only_looks(step: Step) -> bool:
+def only_looks(step: Step) -> bool:
+    """Whether a step of a fix changes nothing."""
     first = re.match(r"\w+", step.text)
     return first is not None and first[0].lower() in _CHECKS
 

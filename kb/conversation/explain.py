@@ -6,13 +6,22 @@ from collections.abc import Callable, Iterator
 
 from kb.conversation.commands import Command, Request
 from kb.conversation.naming import record_by_name
-from kb.conversation.speech import cite, numbered_step, quote, quote_with_location, tool_turn
+from kb.conversation.next_step import check_to_run
+from kb.conversation.speech import (
+    cite,
+    described_check,
+    numbered_step,
+    quote,
+    quote_with_location,
+    tool_turn,
+)
 from kb.conversation.state import Conversation, Turn
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import declared_pattern
 from kb.diagnosis import Match
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Strength
+from kb.questions import QuestionPlan, Topic
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
@@ -39,14 +48,20 @@ def answer(command: Command, conversation: Conversation, knowledge: KnowledgeBas
         return _list_statements(conversation)
     incident = record_by_name(command.name, conversation, knowledge)
     if incident is None:
-        return tool_turn(_no_such_record(command.name), ())
+        return tool_turn(_without_record(command, conversation, knowledge), ())
     return _ANSWERS[command.request](incident, conversation, knowledge)
 
 
-def _no_such_record(name: str) -> str:
-    if not name:
+def _without_record(command: Command, conversation: Conversation, knowledge: KnowledgeBase) -> str:
+    """Where a request is about no record, there may be a check to run."""
+    step = check_to_run(conversation, knowledge) if command.request is Request.NEXT else None
+    if step:
+        return described_check(step)
+    if not command.name:
         return "There is no candidate yet; tell me more, or paste the first error."
-    return f"No record matches {quote(name)}; use its position, its id or words of its title."
+    return (
+        f"No record matches {quote(command.name)}; use its position, its id or words of its title."
+    )
 
 
 def _list_statements(conversation: Conversation) -> Turn:
@@ -77,8 +92,11 @@ def _fix(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBa
     return tool_turn(text, [incident.id])
 
 
-def _next(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBase) -> Turn:
-    """The first step of the fix that was not taken; a question that is open comes with it."""
+def _next(incident: Incident, conversation: Conversation, knowledge: KnowledgeBase) -> Turn:
+    """The first step of the fix that was not taken, or the check of a symptom that is likelier; a
+    question that is open comes with it."""
+    leads = conversation.diagnosis.with_matches(conversation.matches).symptom_leads
+    step_of_symptom = check_to_run(conversation, knowledge) if leads else None
     open_steps = [
         (number, step)
         for number, step in enumerate(incident.body.fix, 1)
@@ -86,14 +104,22 @@ def _next(incident: Incident, conversation: Conversation, _knowledge: KnowledgeB
     ]
     parts = []
     if conversation.inquiry:
-        parts.append(f"To tell the candidates apart, check this: {conversation.inquiry.text}")
-    if open_steps:
+        parts.append(_open_question(conversation.inquiry))
+    if step_of_symptom:
+        parts.append(described_check(step_of_symptom))
+    elif open_steps:
         number, step = open_steps[0]
         parts.append(f"Step {number} for [{incident.id}]:\n{numbered_step(number, step)}")
     else:
         verify = join_soft_breaks(incident.body.verify)
         parts.append(f"All steps for [{incident.id}] are done. To verify: {verify}")
     return tool_turn("\n\n".join(parts), conversation.pool)
+
+
+def _open_question(inquiry: QuestionPlan) -> str:
+    if inquiry.topic is Topic.EFFECT:
+        return inquiry.text
+    return f"To tell the candidates apart, check this: {inquiry.text}"
 
 
 def _why(incident: Incident, conversation: Conversation, _knowledge: KnowledgeBase) -> Turn:

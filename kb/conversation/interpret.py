@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+import msgspec
 
 from kb.conversation.done_steps import STEP_DONE, parse_done_step
 from kb.conversation.facts import extract_facts
+from kb.conversation.readings import (
+    named_by,
+    of_outputs,
+    read_pasted,
+    speaking_for,
+)
 from kb.conversation.search import search_statement
 from kb.conversation.state import Conversation, Statement, combine
 from kb.corpus.base import KnowledgeBase
@@ -20,9 +29,7 @@ def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -
     if not STEP_DONE.fullmatch(text) and _is_output(text, knowledge):
         return search_output(text, conversation, knowledge)
     parts, rest = _by_rule(text, conversation, knowledge)
-    evidence = ", ".join(rest)
-    found = search_statement(evidence, conversation, knowledge) if evidence else None
-    if found:
+    if found := _searched(rest, conversation, knowledge):
         parts.append(found)
     return combine(text, parts) if parts else None
 
@@ -31,12 +38,19 @@ def search_output(
     text: str, conversation: Conversation, knowledge: KnowledgeBase
 ) -> Statement | None:
     """What the text states as output of a program, not as words; None where it says nothing."""
-    found = search_statement(text, conversation, knowledge)
+    read = read_pasted(text, knowledge)
+    found = (
+        of_outputs(text, read, conversation, knowledge)
+        if read
+        else search_statement(text, conversation, knowledge)
+    )
     return combine(text, [found]) if found else None
 
 
 def _is_output(text: str, knowledge: KnowledgeBase) -> bool:
     """Lines of a program are not taken apart."""
+    if read_pasted(text, knowledge):
+        return True
     block = Block(None, 1, text.count("\n") + 1, text.encode())
     evidence = collect([block], knowledge.signatures, knowledge.markers)
     return bool(evidence.hits) or "\n" in text or (evidence.is_log and not evidence.human_written)
@@ -59,3 +73,18 @@ def _by_rule(
         if facts.left:
             rest.append(clause)
     return parts, rest
+
+
+def _searched(
+    clauses: Sequence[str], conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement | None:
+    """What the words bring up; a record that says the same itself does not fall beside it."""
+    text = ", ".join(clauses)
+    found = search_statement(text, conversation, knowledge) if text else None
+    incidents = [match.incident for match in conversation.matches]
+    owners = {name: ratio for one in clauses for name, ratio in named_by(one, incidents).items()}
+    if not owners:
+        return found
+    said = tuple(f"[{name}] describes this itself." for name in owners)
+    base = found or Statement("")
+    return speaking_for(msgspec.structs.replace(base, says=said), owners, conversation)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kb.conversation.speech import cite, location, quote, quote_with_location, tool_turn
+from kb.conversation.speech import (
+    cite,
+    described_check,
+    location,
+    quote,
+    quote_with_location,
+    tool_turn,
+)
 from kb.conversation.state import Turn
 from kb.diagnosis import By, Diagnosis, collecting, without_incident
 from kb.evidence import Evidence, EvidenceLine
 from kb.evidence.markers import Grade
 from kb.incident import Kind
 from kb.job import QuotedLine
-from kb.soft_breaks import join_soft_breaks
 from kb.verdict import Verdict, percent
 
 
@@ -97,14 +103,8 @@ def _way_forward(diagnosis: Diagnosis) -> str:
         f"Secure before a restart: {'; '.join(playbook.body.secure)}."
         f" By a script for every host: `{collecting(playbook)}`.",
     ]
-    if step := diagnosis.next:
-        header = step.check.header
-        lines += [
-            f"Check next: {step.check.title} [{step.check.id}].",
-            f"```{step.command.language}\n{step.command.run}\n```",
-            f"Where: {header.where} ({header.cost.risk.in_words}).",
-            f"Why: {join_soft_breaks(step.why)}",
-        ]
+    if diagnosis.next:
+        lines.append(described_check(diagnosis.next))
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from kb.conversation.state import Speaker, Turn
-from kb.diagnosis import Match
+from kb.diagnosis import Match, NextCheck
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
 from kb.log.clean import strip_controls
@@ -56,6 +56,19 @@ def numbered_step(number: int, step: Step) -> str:
     command = f"\n```{step.language}\n{step.command}\n```" if step.command else ""
     why = f"\n{join_soft_breaks(step.why)}" if step.why else ""
     return f"{number}. {join_soft_breaks(step.text)}{command}{why}"
+
+
+def described_check(step: NextCheck) -> str:
+    """The check to run next, its command ready to copy."""
+    header = step.check.header
+    return "\n".join(
+        [
+            f"Check next: {step.check.title} [{step.check.id}].",
+            f"```{step.command.language}\n{step.command.run}\n```",
+            f"Where: {header.where} ({header.cost.risk.in_words}).",
+            f"Why: {join_soft_breaks(step.why)}",
+        ]
+    )
 
 
 def describe_change(before: Sequence[Match], after: Sequence[Match]) -> str:

@@ -59,6 +59,12 @@ class Statement(msgspec.Struct, frozen=True):
     """Steps of fixes that were taken: id and number, from 1."""
     searched_text: str = ""
     """The part of it that was searched as further evidence."""
+    asks: QuestionPlan | None = None
+    """What it leaves open, to be asked before anything else."""
+    checks: tuple[str, ...] = ()
+    """Those whose output it holds."""
+    readings: dict[str, float] = {}
+    """Ratios of the likelihoods of what these show, for causes of playbooks too."""
 
 
 def statement_from_option(
@@ -103,6 +109,9 @@ def combine(text: str, parts: Sequence[Statement], question: str | None = None) 
         environment=environment,
         done=tuple(step for part in parts for step in part.done),
         searched_text=" ".join(part.searched_text for part in parts if part.searched_text),
+        asks=next((part.asks for part in parts if part.asks), None),
+        checks=tuple(check for part in parts for check in part.checks),
+        readings={name: ratio for part in parts for name, ratio in part.readings.items()},
     )
 
 
@@ -146,6 +155,21 @@ class Conversation(msgspec.Struct, frozen=True):
         for statement in self.statements:
             belief = belief.weighed(statement.factors, statement.otherwise)
         return belief
+
+    @property
+    def checks(self) -> frozenset[str]:
+        """Those whose output was in the log or pasted."""
+        pasted = (check for statement in self.statements for check in statement.checks)
+        return frozenset(pasted).union(seen.check for seen in self.diagnosis.observations)
+
+    @property
+    def readings(self) -> dict[str, float]:
+        """Ratios of the likelihoods of all outputs that were pasted."""
+        ratios: dict[str, float] = {}
+        for statement in self.statements:
+            for name, ratio in statement.readings.items():
+                ratios[name] = ratios.get(name, 1.0) * ratio
+        return ratios
 
     @property
     def known(self) -> KnownEnvironment:

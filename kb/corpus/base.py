@@ -72,6 +72,11 @@ class KnowledgeBase:
         """All curated records, in order of their ids."""
         return [from_payload(payload).incident for payload in self._curated.payloads().values()]
 
+    def incident(self, identifier: str) -> Incident | None:
+        """One curated record; None where there is none."""
+        payload = self._curated.read(lambda snapshot: snapshot.payload(identifier))
+        return from_payload(payload).incident if payload else None
+
     def ids(self) -> list[str]:
         """The ids of all curated records."""
         return list(self._curated.snapshot.digests())

@@ -50,6 +50,15 @@ class GuideShelf:
         return [guide for guide in self.by_id.values() if isinstance(guide, Playbook)]
 
     @cached_property
+    def cases(self) -> Mapping[str, tuple[str, ...]]:
+        """The incidents that are special cases of a cause, by `playbook:cause`."""
+        return {
+            f"{playbook.id}:{cause.key}": cause.incidents
+            for playbook in self.playbooks
+            for cause in playbook.body.causes
+        }
+
+    @cached_property
     def patterns(self) -> Scanner:
         """Recognises outputs of checks."""
         return self._tier.read(Snapshot.scanner) if self._tier else Scanner(())

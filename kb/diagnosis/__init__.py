@@ -1,5 +1,6 @@
 """From a log to what is known about it: scan -> retrieve -> features -> confidence -> verdict."""
 
+from kb.diagnosis.confidence import UNSUPPORTED
 from kb.diagnosis.diagnose import diagnose, weigh
 from kb.diagnosis.in_words import collecting, without_incident
 from kb.diagnosis.model import (
@@ -17,23 +18,34 @@ from kb.diagnosis.model import (
     first_question,
     to_question,
 )
+from kb.diagnosis.next_check import next_check
+from kb.diagnosis.observed import Standing, likelihood_ratios, named_incidents, weighed_playbooks
+from kb.diagnosis.outputs import OutputsRead, read_text
 
 __all__ = [
     "DONT_KNOW",
     "MAX_MATCHES_SHOWN",
+    "UNSUPPORTED",
     "By",
     "Diagnosis",
     "Match",
     "NearMiss",
     "NextCheck",
     "Note",
+    "OutputsRead",
     "PlaybookMatch",
     "Question",
+    "Standing",
     "Why",
     "collecting",
     "diagnose",
     "first_question",
+    "likelihood_ratios",
+    "named_incidents",
+    "next_check",
+    "read_text",
     "to_question",
     "weigh",
+    "weighed_playbooks",
     "without_incident",
 ]

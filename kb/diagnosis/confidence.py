@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import astuple
 
 from kb.diagnosis.features import Features, Model, PlaybookFeatures, load_model
+from kb.playbook import Playbook, Share
+from kb.questions import Belief
 
 MAX_SCORE = 20.0
 """In log odds. A higher score changes no answer; `exp` of a much larger score overflows."""
@@ -31,6 +33,16 @@ PLAYBOOK_WEIGHTS = PlaybookFeatures(
 PLAYBOOK_BIAS = -8.7
 """In log odds, fitted by `make playbook-weights`. None of the features leads to a playbook alone:
 neither one line, nor a name, nor an incident that is likely and that its causes name."""
+
+UNSUPPORTED = 0.05
+"""Share, of what all incidents leave, that an incident which a check names has at least before the
+reading is weighed, 0 to 1: one reading then brings it into the list."""
+
+CAUSE_WEIGHTS = {Share.OFTEN: 6.0, Share.SOMETIMES: 3.0, Share.RARE: 1.0}
+"""Odds of the causes of a symptom: readers take "often" for some six in ten, "sometimes" for three,
+"rare" for one."""
+OTHER_CAUSES = 0.1
+"""Share of the causes that a playbook does not name, 0 to 1."""
 
 
 def confidences(candidates: Sequence[Features], model: Model | None = None) -> list[float]:
@@ -56,6 +68,44 @@ def share_among_playbooks(playbooks: Sequence[PlaybookFeatures], left: float) ->
     odds = [math.exp(min(_playbook_score(features), MAX_SCORE)) for features in playbooks]
     total = 1.0 + sum(odds)
     return [left * value / total for value in odds]
+
+
+def weigh_readings(shares: Mapping[str, float], ratios: Mapping[str, float]) -> dict[str, float]:
+    """The shares of incidents and playbooks after the outputs of checks were read (Bayes' rule),
+    by id; they still leave the rest to "nothing known". `ratios` are those of the likelihoods.
+
+    Shares that add up to more than 1, as those of several culprits of a job, go on doing so.
+    """
+    belief = Belief.of(shares)
+    weighed = belief.weighed(ratios, nothing=1.0).shares
+    return {name: share * belief.total for name, share in weighed.items()}
+
+
+def belief_of_causes(
+    playbook: Playbook, incidents: Mapping[str, float], ratios: Mapping[str, float]
+) -> Belief:
+    """The causes of a symptom by their keys, given that it is this symptom.
+
+    As likely as an incident is, it is its causes; the rest is shared as the playbook says. `ratios`
+    are those of the likelihoods of what was read, by `playbook:cause`.
+    """
+    causes = playbook.body.causes
+    weights = {cause.key: CAUSE_WEIGHTS[cause.share] for cause in causes}
+    whole = sum(weights.values()) / (1.0 - OTHER_CAUSES)
+    usual = Belief.of({key: weight / whole for key, weight in weights.items()})
+    read = {cause.key: ratios.get(f"{playbook.id}:{cause.key}", 1.0) for cause in causes}
+    seen = usual.weighed(read, nothing=1.0).shares
+    owners = {
+        name: [cause.key for cause in causes if name in cause.incidents] for name in incidents
+    }
+    linked = {name: share for name, share in incidents.items() if owners[name]}
+    left = 1.0 - min(sum(linked.values()), 1.0)
+    shares = {key: share * left for key, share in seen.items()}
+    for name, share in linked.items():
+        whole = sum(seen[key] for key in owners[name])
+        for key in owners[name]:
+            shares[key] += share * seen[key] / whole
+    return Belief.of(shares)
 
 
 def _playbook_score(features: PlaybookFeatures) -> float:

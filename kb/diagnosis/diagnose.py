@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence, Set
 import msgspec
 
 from index.progress import Notify
-from kb.checks import Observation
 from kb.containment import contained
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.confidence import confidences
@@ -21,8 +20,10 @@ from kb.diagnosis.model import (
     PlaybookMatch,
     Why,
 )
-from kb.diagnosis.outputs import read_outputs
-from kb.diagnosis.playbooks import next_check, playbooks_for
+from kb.diagnosis.next_check import next_check
+from kb.diagnosis.observed import Standing, after_readings
+from kb.diagnosis.outputs import OutputsRead, read_outputs
+from kb.diagnosis.playbooks import playbooks_for
 from kb.diagnosis.rejection import explain_rejections
 from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve
 from kb.diagnosis.scan import ScannedLog, scan_log
@@ -62,26 +63,23 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     analysis = None
     with contained("nothing is said of who failed first", losses.append):
         analysis = analyse(scanned.files, scanned.dumps, scanned.damaged_dumps, losses.append)
-    observations: tuple[Observation, ...] = ()
+    read = OutputsRead()
     with contained("the outputs of checks are not read", losses.append):
-        observations = read_outputs(scanned.windows, knowledge, scanned.collected)
+        read = read_outputs(scanned.windows, knowledge, scanned.collected)
     opinion = _opinion(scanned, knowledge, analysis)
+    standing = _standing(opinion, read, analysis, knowledge, losses.append)
+    opinion = opinion.with_known(standing)
     if scanned.collected:
         opinion = _without_log(opinion, {one.output.source for one in scanned.collected})
     verdict = opinion.verdict
     if verdict is Verdict.HEALTHY and (log.losses or losses or scanned.collected):
         # What could not be read, or is left out, or the log of the job, may tell of a failure.
         verdict = Verdict.UNKNOWN
-    playbooks: tuple[PlaybookMatch, ...] = ()
-    if _has_symptom(opinion.evidence, analysis):
-        with contained("no playbook is named", losses.append):
-            known = opinion.matches or opinion.ranked
-            playbooks = playbooks_for(opinion.evidence, known, knowledge)
     if verdict is Verdict.HEALTHY:
-        if _names_symptom(opinion.evidence, playbooks):
+        if _names_symptom(opinion.evidence, standing.playbooks):
             verdict = Verdict.UNKNOWN
         else:
-            playbooks = ()
+            standing = msgspec.structs.replace(standing, playbooks=())
     return Diagnosis(
         verdict=verdict,
         matches=shown(opinion.matches)[:top],
@@ -96,20 +94,39 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
             if verdict is Verdict.UNKNOWN
             else ()
         ),
-        observations=observations,
-        playbooks=playbooks,
+        observations=read.observations,
+        playbooks=standing.playbooks,
         next=(
             None
             if verdict is Verdict.MATCH  # its fix comes next
             else next_check(
-                playbooks,
+                standing,
                 opinion.evidence,
                 knowledge,
-                job_ended=_failed(analysis),
-                taken={one.origin.check for one in scanned.collected},
+                read=read.checks,
+                job_ended=analysis is not None and analysis.job.failed,
             )
         ),
     )
+
+
+def _standing(
+    opinion: _Opinion,
+    read: OutputsRead,
+    analysis: Analysis | None,
+    knowledge: KnowledgeBase,
+    notify: Notify,
+) -> Standing:
+    """What is believed by the lines of the input, and then by the outputs of checks in it."""
+    standing = Standing(tuple(opinion.known))
+    if read.shows_fault or _has_symptom(opinion.evidence, analysis):
+        with contained("no playbook is named", notify):
+            playbooks = playbooks_for(opinion.evidence, opinion.known, knowledge)
+            standing = msgspec.structs.replace(standing, playbooks=playbooks)
+    if read.outputs and opinion.verdict is not Verdict.HEALTHY:
+        with contained("the outputs of checks change nothing", notify):
+            return after_readings(standing, read, knowledge)
+    return standing
 
 
 def _has_symptom(evidence: Evidence, analysis: Analysis | None) -> bool:
@@ -139,6 +156,20 @@ class _Opinion(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...]
     all_is_well: bool
     """The log itself shows that the work went on to its end, without a failure."""
+    show_at: float
+    """Below this confidence of the first one, none is shown."""
+
+    @property
+    def known(self) -> list[Match]:
+        """Those worth showing, else all."""
+        return self.matches or self.ranked
+
+    def with_known(self, standing: Standing) -> _Opinion:
+        """What is shown stays so; what was read can bring others up."""
+        known = list(standing.matches)
+        if self.matches or (known and known[0].confidence >= self.show_at):
+            return msgspec.structs.replace(self, matches=known)
+        return msgspec.structs.replace(self, ranked=known)
 
     @property
     def verdict(self) -> Verdict:
@@ -219,7 +250,7 @@ def _ask(
     show_at = SHOW_CALM_AT if no_failure and evidence.made_progress else SHOW_AT
     matches = ranked if ranked and ranked[0].confidence >= show_at else []
     all_is_well = not evidence.told and (ended_well or (no_failure and evidence.ended_well))
-    return _Opinion(evidence, ranked, matches, _notes(found), all_is_well)
+    return _Opinion(evidence, ranked, matches, _notes(found), all_is_well, show_at)
 
 
 def _ended_well(analysis: Analysis | None) -> bool:

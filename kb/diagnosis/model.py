@@ -28,6 +28,8 @@ class By(StrEnum):
     SIGNATURE = "signature"
     WORDS = "words"
     MEANING = "meaning"
+    OBSERVATION = "observation"
+    """What the output of a check shows names the incident."""
 
 
 class Why(msgspec.Struct, frozen=True):

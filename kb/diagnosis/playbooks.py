@@ -1,21 +1,19 @@
-"""Which playbooks treat the symptom of a log, and what is to be checked first."""
+"""Which playbooks treat the symptom of a log."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 from index.documents import Pattern
-from kb.check import Check, Command, JobState, Place, Risk
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.symptom_names import Likeness
 from kb.corpus.tier import TierName
 from kb.diagnosis.confidence import share_among_playbooks
 from kb.diagnosis.features import PlaybookFeatures
-from kb.diagnosis.model import Match, NextCheck, PlaybookMatch
+from kb.diagnosis.model import Match, PlaybookMatch
 from kb.diagnosis.retrieval import to_query
 from kb.evidence import Evidence
-from kb.playbook import CheckStep
 
 MAX_PLAYBOOKS = 3
 """Number of playbooks of a diagnosis; a person who is in a hurry reads the first."""
@@ -35,15 +33,6 @@ MAX_LINES = 1.0
 
 MAX_CONTAINED = 3.0
 """Of the words of a name in a sentence (1 = one rare word): three are enough."""
-
-MAX_QUICK_SECONDS = 60
-"""A check that takes longer waits for those that do not."""
-
-_HARMLESS = (Risk.READ_ONLY, Risk.PAUSES_PROCESS)
-"""What may be run at once: a pause of some seconds harms no job that is in trouble."""
-
-_PLACES = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
-"""The environment that a log names, the innermost first."""
 
 
 def playbooks_for(
@@ -78,46 +67,9 @@ def _left_by(incidents: Sequence[Match]) -> float:
     return left if left > 0.0 else 1.0 - max(confidences)
 
 
-def next_check(
-    playbooks: Sequence[PlaybookMatch],
-    evidence: Evidence,
-    knowledge: KnowledgeBase,
-    *,
-    job_ended: bool,
-    taken: Set[str] = frozenset(),
-) -> NextCheck | None:
-    """The first check of the leading playbook that can be run and whose output is not there yet:
-    harmless ones first, then quick ones, else in the order of the playbook. `taken` are the checks
-    whose output is there for certain."""
-    if not playbooks:
-        return None
-    read = {name for owners in _seen(evidence, knowledge).values() for name in owners} | taken
-    known: list[tuple[CheckStep, Check]] = []
-    for step in playbooks[0].playbook.body.checks:
-        check = knowledge.guides.by_id.get(step.check)
-        if isinstance(check, Check) and check.id not in read:
-            known.append((step, check))
-
-    def price(pair: tuple[CheckStep, Check]) -> tuple[bool, bool, bool]:
-        header = pair[1].header
-        return (
-            job_ended and header.needs_job is JobState.RUNNING,
-            header.cost.risk not in _HARMLESS,
-            header.cost.seconds > MAX_QUICK_SECONDS,
-        )
-
-    if not known:
-        return None
-    step, check = min(known, key=price)  # the first of equals
-    return NextCheck(check, _command(check, evidence), step.why)
-
-
-def _command(check: Check, evidence: Evidence) -> Command:
-    named = (place for system, place in _PLACES.items() if system in evidence.facts.systems)
-    return check.command(next(named, Place.BARE))
-
-
-def _seen(evidence: Evidence, knowledge: KnowledgeBase) -> Mapping[Pattern, tuple[str, ...]]:
+def patterns_seen(
+    evidence: Evidence, knowledge: KnowledgeBase
+) -> Mapping[Pattern, tuple[str, ...]]:
     """The patterns of checks that a line of the evidence has, and whose they are."""
     text = "\n".join(line.text for line in evidence.lines).encode()
     scanner = knowledge.guides.patterns

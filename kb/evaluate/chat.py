@@ -18,7 +18,8 @@ from kb.evaluate.lookalikes import LookalikeGroup
 from kb.incident import Incident, Topology
 from kb.log import Log
 from kb.questions import QuestionPlan, Topic, observations
-from kb.questions.environment import NONE_OF_THESE, families_of, systems_of
+from kb.questions.environment import families_of, systems_of
+from kb.questions.picks import NONE_OF_THESE
 
 SCHEMA = 1
 """Grows when a key is removed or changes its meaning."""

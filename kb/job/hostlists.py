@@ -50,23 +50,21 @@ def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:
 def _gaps(present: Collection[str], lines: Iterable[str]) -> list[str]:
     counts = (m for text in lines if (m := _COUNT.search(text)))
     stated = list(read_ints(next(filter(None, m.groups())) for m in counts))
-    parts = ((m[0], host) for host in present if (m := _last_part(host)))
-    numbered = {number: host for part, host in parts if (number := read_int(part)) is not None}
+    parts = (part for host in sorted(present) if (part := _last_part(host)))
+    numbered = {number: part for part in parts if (number := read_int(part[0])) is not None}
     if not numbered:
         return []
     low = 0 if 0 in numbered else 1
     high = max([*numbered, *(low + count - 1 for count in stated)])
     if high - low >= _MAX_NODES:
         return []
-    some_host = next(iter(numbered.values()))
-    return [_renumbered(some_host, n) for n in range(low, high + 1) if n not in numbered]
+    some = next(iter(numbered.values()))
+    return [_renumbered(some, number) for number in range(low, high + 1) if number not in numbered]
 
 
-def _renumbered(host: str, number: int) -> str:
+def _renumbered(part: re.Match[str], number: int) -> str:
     """The name of a sibling; numbers keep their width where they are padded."""
-
-    part = _last_part(host)
-    assert part is not None, host  # noqa: S101  it has siblings
+    host = part.string
     digits = str(number).zfill(len(part[0]) if part[0].startswith("0") else 1)
     return f"{host[: part.start()]}{digits}{host[part.end() :]}"
 

@@ -16,6 +16,8 @@ class Topic(StrEnum):
     NODES = "nodes"
     HARDWARE = "hardware"
     VERSION = "version"
+    EFFECT = "effect"
+    """Whether a remedy took effect."""
 
 
 class Option(msgspec.Struct, frozen=True):

@@ -17,11 +17,11 @@ from kb.incident import Incident, Topology
 from kb.questions.belief import Belief, Option, QuestionPlan, Topic
 from kb.questions.gain import expected_gain
 from kb.questions.observe import NO, PRINTED, YES
+from kb.questions.picks import one_of
 from kb.questions.versions import fixed_in
 from kb.rules import read_rows
 from kb.rules.rows import Accelerator
 
-NONE_OF_THESE = "none of these"
 ONE_NODE, SEVERAL_NODES = "one", "several"
 
 RUNS_IF_NEEDED = 0.85
@@ -120,28 +120,13 @@ def _systems(
 def systems(names: Sequence[str], needed: Mapping[str, frozenset[str]]) -> QuestionPlan:
     """Which of these systems runs; `needed` has those of each record."""
     wanted = frozenset(names)
-    likelihoods = {i: _picks(names, needs) for i, needs in needed.items() if needs & wanted}
-    nothing = _picks(names, frozenset())
-    texts = [*names, NONE_OF_THESE]
     return QuestionPlan(
         topic=Topic.SYSTEMS,
         key="systems:" + ",".join(names),
         text="Which of these does the job use?",
-        options=tuple(
-            Option(text, {i: picks[index] for i, picks in likelihoods.items()}, nothing[index])
-            for index, text in enumerate(texts)
-        ),
-        records=tuple(likelihoods),
+        options=one_of(names, needed, if_needed=RUNS_IF_NEEDED, if_not=RUNS_IF_NOT),
+        records=tuple(i for i, needs in needed.items() if needs & wanted),
     )
-
-
-def _picks(names: Sequence[str], needs: frozenset[str]) -> list[float]:
-    """Likelihood of picking each name, or none, for a job with these needs."""
-    mine = [name in needs for name in names]
-    if not any(mine):
-        return [RUNS_IF_NOT / len(names)] * len(names) + [1 - RUNS_IF_NOT]
-    wrong = (1 - RUNS_IF_NEEDED) / (len(names) + 1 - sum(mine))
-    return [RUNS_IF_NEEDED / sum(mine) if is_mine else wrong for is_mine in mine] + [wrong]
 
 
 def nodes(candidates: Iterable[Incident]) -> QuestionPlan:

@@ -31,7 +31,8 @@ Start = Callable[..., Process]
 def signals_as_of_a_terminal() -> None:
     """What runs in the background of a shell, or under nohup, hands on that these are ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -151,7 +151,7 @@ def outputs_of(text: str, knowledge: KnowledgeBase) -> tuple[set[str], list[Obse
         keeper.add(block)
     windows = keeper.windows()
     names = {check.id for window in windows for check in recognised_in(window, knowledge)}
-    return names, list(read_outputs(windows, knowledge))
+    return names, list(read_outputs(windows, knowledge).observations)
 
 
 def findings_of(text: str, check: str, knowledge: KnowledgeBase) -> set[str | None]:

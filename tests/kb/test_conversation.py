@@ -228,17 +228,30 @@ def test_what_happens_with_another_backend_is_not_special_to_the_first(
 
 
 @pytest.mark.parametrize("text", ["I already set --shm-size=16g", "step 2 done"])
-def test_a_step_that_was_taken_is_marked_and_did_not_cure(
+def test_a_step_that_was_taken_is_marked_and_did_not_cure_if_it_took_effect(
     knowledge: KnowledgeBase, text: str
 ) -> None:
     start = opened(SHM, knowledge)
     first = start.matches[0].incident
     after = talk(start, knowledge, text)
     assert f"Marked step 2 of [{first.id}] as done" in said(after)
-    assert share(after, first.id) < share(start, first.id)
+    assert after.question is not None
+    assert "`df -h /dev/shm` in the container shows the new size" in after.question.text
+    assert share(after, first.id) == share(start, first.id)
+    did, did_not = talk(after, knowledge, "yes"), talk(after, knowledge, "no, it does not")
+    assert share(did, first.id) < share(start, first.id) <= share(did_not, first.id)
+    assert did.question != after.question != did_not.question
     fix = said(talk(after, knowledge, f"show the fix of {first.id}"))
     assert "2. (done) " in fix
     assert "1. (done)" not in fix
+
+
+def test_a_step_without_an_observation_lowers_its_record_at_once(knowledge: KnowledgeBase) -> None:
+    start = opened(WATCHDOG, knowledge)
+    after = talk(start, knowledge, "I already raised the timeout")
+    ((record, _number), *_others) = after.done
+    assert share(after, record) < share(start, record)
+    assert "The problem persists, so this record is less likely now." in said(after)
 
 
 def test_next_is_the_first_step_that_was_not_taken(knowledge: KnowledgeBase) -> None:

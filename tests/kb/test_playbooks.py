@@ -114,7 +114,7 @@ def test_most_reports_without_a_record_lead_to_a_right_one(knowledge: KnowledgeB
             "hang-mid-training",
         ),
         (
-            "  File \"run.py\", line 4, in <module>\n    import fancy_kernels\n"
+            '  File "run.py", line 4, in <module>\n    import fancy_kernels\n'
             "ImportError: /opt/lib/fancy.so: undefined symbol: _ZN2at4fancyEv",
             "import-error-undefined-symbol",
         ),

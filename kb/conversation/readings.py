@@ -1,0 +1,174 @@
+"""What speaks for a record by itself: the output of a check that names it, and words that the
+record uses for what is seen there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from index.tokens import tokenize
+from kb.checks.recognise import is_prompt
+from kb.conversation.done_steps import only_looks
+from kb.conversation.search import STATEMENT_FILE, search_statement
+from kb.conversation.speech import quote
+from kb.conversation.state import Conversation, Statement
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import UNSUPPORTED, OutputsRead, likelihood_ratios, named_incidents, read_text
+from kb.evidence import collect
+from kb.evidence.glossary import translate
+from kb.incident import Incident
+from kb.log import Block
+from kb.questions import Belief
+from kb.questions.observe import YES_IF_ANY, YES_IF_OWNER
+
+OWN_WORDS_RATIO = YES_IF_OWNER / YES_IF_ANY
+"""How much likelier a statement is under a record that names what is stated: as likely as `yes` to
+an observation that the record asks for."""
+
+_DENIES = re.compile(
+    r"\b(?:no|not|none|never|without|neither|nor|cannot)\b|n't\b|[没不无未]|[?？]",
+    re.IGNORECASE,
+)
+"""A sentence that may say the opposite of what its words say, or asks."""
+_SPOKEN = frozenset("show say print give return report output see read tell display".split())
+"""Words for looking at something, which stand between the command and what it shows."""
+_MIN_WORDS = 3
+"""Fewer words are in too many records."""
+_MIN_SHARE = 0.8
+"""Minimum share of the words of a statement that one sentence of a record has, from 0 to 1; all
+numbers must be among them."""
+_LEAST = 0.0001
+"""Share of a record that stands for none, from 0 to 1: confidences have four digits."""
+_MAX_OBSERVATIONS_NAMED = 3
+"""Of one message, abnormal ones first."""
+_SENTENCES = re.compile(r"(?<=[.!?:])\s+")
+
+
+def read_pasted(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
+    """The outputs of checks in a message; None where there are none. Lines of the job's own log
+    are searched, whoever reads them."""
+    read = read_text(text, STATEMENT_FILE, knowledge)
+    outputs = tuple(one for one in read.outputs if one.output.lines and not one.check.header.in_log)
+    names = {one.check.id for one in outputs}
+    seen = tuple(one for one in read.observations if one.check in names)
+    return OutputsRead(outputs, seen) if outputs else None
+
+
+def _lines_left(text: str, read: OutputsRead, knowledge: KnowledgeBase) -> str:
+    """What of a message is no output that was read, or bears the signature of a record."""
+    block = Block(STATEMENT_FILE, 1, text.count("\n") + 1, text.encode())
+    evidence = collect([block], knowledge.signatures, knowledge.markers)
+    signed = {hit.line.number for hit in evidence.hits}
+    lines = enumerate(text.split("\n"), 1)
+    return "\n".join(
+        line for number, line in lines if number in signed or not _is_read(number, line, read)
+    ).strip()
+
+
+def _is_read(number: int, line: str, read: OutputsRead) -> bool:
+    return is_prompt(line) or any(one.holds(STATEMENT_FILE, number) for one in read.outputs)
+
+
+def of_outputs(
+    text: str, read: OutputsRead, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement:
+    """What the outputs in a message say of the records, and the lines around them. Where there is
+    nothing else in it, somebody ran the checks for sure."""
+    left = _lines_left(text, read, knowledge)
+    found = search_statement(left, conversation, knowledge) if left else None
+    ratios = _ratios(read, conversation, knowledge, alone=not left)
+    brought = {match.incident.id: match for match in named_incidents(read.outputs, knowledge)}
+    base = found or Statement("")
+    known = conversation.pool.keys() | {one.incident.id for one in base.found}
+    least = UNSUPPORTED * conversation.belief.nothing
+    new = [
+        msgspec.structs.replace(match, confidence=least)
+        for name, match in brought.items()
+        if name not in known
+    ]
+    statement = msgspec.structs.replace(
+        base,
+        says=(*_said(read), *base.says),
+        found=(*base.found, *new),
+        checks=tuple(sorted(read.checks)),
+        readings=ratios,
+    )
+    return speaking_for(statement, ratios, conversation)
+
+
+def _ratios(
+    read: OutputsRead, conversation: Conversation, knowledge: KnowledgeBase, *, alone: bool
+) -> dict[str, float]:
+    """Those of the likelihoods of what the outputs show. A check that was read before counts once;
+    what it names does not fall."""
+    run = read.checks if alone else frozenset()
+    fresh = [one for one in read.outputs if one.check.id not in conversation.checks]
+    named = likelihood_ratios(read.outputs, knowledge.guides, run)
+    unmoved = {name: 1.0 for name, ratio in named.items() if ratio > 1}
+    return unmoved | likelihood_ratios(fresh, knowledge.guides, run)
+
+
+def _said(read: OutputsRead) -> Iterator[str]:
+    for one in read.observations[:_MAX_OBSERVATIONS_NAMED]:
+        yield f"{quote(one.check)}: {one.text.removesuffix('.')}."
+    telling = {one.check for one in read.observations}
+    for output in read.outputs:
+        if output.is_normal and output.check.id not in telling:
+            body = output.check.body
+            limits = [limit.text for limit in (*body.cannot_see, *body.false_pass)]
+            yield " ".join([f"{quote(output.check.id)}: nothing abnormal.", *limits[:1]])
+
+
+def speaking_for(
+    statement: Statement, ratios: Mapping[str, float], conversation: Conversation
+) -> Statement:
+    """The statement, which changes the odds of each record by its ratio, whatever its words do."""
+    neutral = msgspec.structs.replace(statement, factors={}, otherwise=1.0)
+    statements = (*conversation.statements, neutral)
+    was = conversation.belief
+    now = msgspec.structs.replace(conversation, statements=statements).belief
+    likelihoods = {i: statement.factors.get(i, statement.otherwise) for i in now.shares}
+    total = now.nothing * statement.otherwise + sum(
+        share * likelihoods[name] for name, share in now.shares.items()
+    )
+    factors = dict(statement.factors)
+    for name in now.shares.keys() & ratios.keys():
+        ratio, likelihood, share = ratios[name], likelihoods[name], now.shares[name]
+        least = ratio * _odds(name, was) * (total - share * likelihood) / max(share, _LEAST)
+        factors[name] = max(likelihood, least) if ratio >= 1 else ratio * likelihood
+    return msgspec.structs.replace(statement, factors=factors)
+
+
+def _odds(name: str, belief: Belief) -> float:
+    """Of a record that is no candidate yet, next to none."""
+    share = belief.shares.get(name, _LEAST)
+    return share / max(belief.total - share, _LEAST)
+
+
+def named_by(clause: str, incidents: Sequence[Incident]) -> dict[str, float]:
+    """The records that say themselves what a clause says, each with the ratio by which it is
+    likelier: in a step that looks, in their symptom or in their evidence."""
+    said = frozenset(tokenize(translate(clause))) - _SPOKEN
+    if _DENIES.search(clause) or len(said) < _MIN_WORDS:
+        return {}
+    return {
+        incident.id: OWN_WORDS_RATIO
+        for incident in incidents
+        if any(_holds(frozenset(tokenize(passage)), said) for passage in _passages(incident))
+    }
+
+
+def _holds(held: frozenset[str], said: frozenset[str]) -> bool:
+    numbers = {word for word in said if any(letter.isdigit() for letter in word)}
+    return numbers <= held and len(said & held) >= _MIN_SHARE * len(said)
+
+
+def _passages(incident: Incident) -> Iterator[str]:
+    for step in incident.body.fix:
+        if only_looks(step):
+            yield f"{step.text} {step.command or ''} {step.why or ''}"
+    yield from _SENTENCES.split(incident.body.symptom)
+    for block in incident.body.evidence:
+        yield from block.split("\n")
