@@ -22,6 +22,9 @@ MIN_SHARE = 0.01
 """Of what the incidents leave: a playbook that has less is not shown. A confident match leaves
 little, and may be wrong: the symptom is named behind it all the same."""
 
+MIN_PLAYBOOK_CONFIDENCE = 0.0001
+"""Confidences are rounded to four digits; a playbook below this value has none."""
+
 MIN_LEADING_SHARE = 0.05
 """The same for the first: a real report whose best playbook has less is seldom helped."""
 
@@ -55,7 +58,7 @@ def playbooks_for(
     return tuple(
         PlaybookMatch(playbook, round(share, 4))
         for share, playbook in ranked
-        if share >= MIN_SHARE * left
+        if share >= max(MIN_SHARE * left, MIN_PLAYBOOK_CONFIDENCE)
     )
 
 
