@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from index.documents import Pattern
 from kb.corpus.base import KnowledgeBase
@@ -45,7 +45,7 @@ def playbooks_for(
 ) -> tuple[PlaybookMatch, ...]:
     """The playbooks of the symptom, best first. They share what the incidents leave; none is named
     where the first one has hardly any of it."""
-    left = _left_by(incidents)
+    left = left_by(incidents)
     playbooks = knowledge.guides.playbooks
     if not evidence.lines or not playbooks or left <= 0.0:
         return ()
@@ -62,12 +62,12 @@ def playbooks_for(
     )
 
 
-def _left_by(incidents: Sequence[Match]) -> float:
+def left_by(incidents: Iterable[Match]) -> float:
     """What is left of 1. Incidents that only the kind of failure names are added to those of the
     log and may come to more; then it is what the first leaves."""
     confidences = [match.confidence for match in incidents]
     left = 1.0 - sum(confidences)
-    return left if left > 0.0 else 1.0 - max(confidences)
+    return left if left > 0.0 else 1.0 - max(confidences, default=0.0)
 
 
 def patterns_seen(
