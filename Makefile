@@ -50,6 +50,10 @@ confidence: $(VENV)/.models
 	$(BIN)/python -m benchmarks.fit_confidence benchmarks/reports/*.jsonl > build/confidence.toml
 	mv build/confidence.toml kb/diagnosis/confidence.toml
 
+# Prints the weights of kb/diagnosis/confidence.py.
+playbook-weights: $(VENV)/.test
+	$(BIN)/python -m benchmarks.fit_playbooks benchmarks/reports/*.jsonl
+
 quality: $(VENV)/.test
 	$(BIN)/python -m benchmarks.quality
 

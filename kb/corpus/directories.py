@@ -16,6 +16,7 @@ import msgspec
 from index.documents import Document
 from kb.corpus.sources import SourceContent
 from kb.errors import CorpusError, IncidentError, short_name
+from kb.evidence.glossary import glossary_digest
 from kb.guides import Guide, Record, is_guide
 from kb.incident import Incident
 from kb.paths import config_file, expand_user, packaged_incidents
@@ -215,8 +216,9 @@ class RecordDirectories(Generic[Kept]):
                 return
 
     def fingerprint(self) -> str:
-        """Changes when any file of any kind is added, removed or written; reads none."""
-        digest = hashlib.sha256()
+        """Changes when any file of any kind is added, removed or written, and with the glossary;
+        reads no file of them."""
+        digest = hashlib.sha256(glossary_digest())
         for file in chain(*self._versions()[0]):
             with suppress(OSError):  # it was just removed, or reading it will say what is wrong
                 status = file.path.stat()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -26,8 +26,8 @@ class GuideEntry(msgspec.Struct, frozen=True):
     guide: Check | Playbook
     names: tuple[frozenset[str], ...]
     """Empty for a check."""
-    findings: bytes
-    """What `finding_scanner` is loaded from: compiling it takes up to half a second."""
+    compiled: bytes
+    """What its `guide_scanner` is loaded from: compiling it takes up to half a second."""
 
 
 def to_guide_document(guide: Guide, source: bytes) -> Document:
@@ -38,7 +38,8 @@ def to_guide_document(guide: Guide, source: bytes) -> Document:
         digest=digest(source),
         words=" \n".join([guide.id.replace("-", " "), *_words(guide)]),
         passages=tuple(map(translate, passages)),
-        patterns=declared_by(guide),
+        # The lines of a symptom are looked for in the evidence only, never in a whole log.
+        patterns=declared_by(guide) if isinstance(guide, Check) else (),
         example="\n".join(_examples(guide)),
         tags=frozenset(systems_in(" ".join(passages))),
         payload=msgspec.msgpack.encode(GuideEntry(guide, tuple(_names(guide)), _compiled(guide))),
@@ -46,7 +47,7 @@ def to_guide_document(guide: Guide, source: bytes) -> Document:
 
 
 def declared_by(guide: Guide) -> tuple[Pattern, ...]:
-    """What is scanned for: the output of a check, the lines that state a symptom."""
+    """What tells it: the output of a check, the lines that state a symptom."""
     if isinstance(guide, Check):
         return tuple(Pattern(pattern, regex=True) for pattern in guide.header.recognise)
     return tuple(Pattern(line.pattern, line.regex) for line in guide.header.lines)
@@ -58,16 +59,18 @@ def from_guide_payload(payload: bytes) -> GuideEntry:
     return msgspec.msgpack.decode(payload, type=GuideEntry)
 
 
-def finding_scanner(check: Check, compiled: bytes) -> Scanner:
-    """Finds what the output of a check shows, as far as it needs no reader; `compiled` is that of
-    its entry."""
-    return Scanner.cached(finding_patterns(check), zstandard.decompress(compiled))
+def guide_scanner(guide: Guide, compiled: bytes) -> Scanner:
+    """Finds what the output of a check shows, as far as it needs no reader, or the lines of the
+    symptom of a playbook; `compiled` is that of its entry."""
+    return Scanner.cached(_own_patterns(guide), zstandard.decompress(compiled))
 
 
 def _compiled(guide: Guide) -> bytes:
-    if isinstance(guide, Playbook):
-        return b""
-    return zstandard.compress(Scanner(finding_patterns(guide)).dump())
+    return zstandard.compress(Scanner(_own_patterns(guide)).dump())
+
+
+def _own_patterns(guide: Guide) -> Sequence[Pattern]:
+    return finding_patterns(guide) if isinstance(guide, Check) else declared_by(guide)
 
 
 def _names(guide: Guide) -> Iterator[frozenset[str]]:

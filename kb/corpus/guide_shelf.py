@@ -13,8 +13,8 @@ from kb.check import Check
 from kb.corpus.guide_document import (
     GuideEntry,
     declared_by,
-    finding_scanner,
     from_guide_payload,
+    guide_scanner,
 )
 from kb.corpus.symptom_names import SymptomNames
 from kb.corpus.tier import Tier
@@ -32,7 +32,7 @@ class GuideShelf:
     def __init__(self, tier: Tier | None) -> None:
         """Without a tier there are none."""
         self._tier = tier
-        self._finding_scanners: dict[str, Scanner] = {}
+        self._scanners: dict[str, Scanner] = {}
 
     @cached_property
     def _entries(self) -> Mapping[str, GuideEntry]:
@@ -60,16 +60,17 @@ class GuideShelf:
 
     @cached_property
     def patterns(self) -> Scanner:
-        """Recognises outputs of checks, and the lines that state the symptom of a playbook."""
+        """Recognises outputs of checks."""
         return self._tier.read(Snapshot.scanner) if self._tier else Scanner(())
 
     @cached_property
     def owners(self) -> Mapping[Pattern, tuple[str, ...]]:
-        """The ids of the guides that declare each of the `patterns`."""
+        """The ids of the checks that declare each of the `patterns`."""
         owners: dict[Pattern, tuple[str, ...]] = {}
         for guide in self.by_id.values():
-            for pattern in dict.fromkeys(declared_by(guide)):
-                owners[pattern] = (*owners.get(pattern, ()), guide.id)
+            if isinstance(guide, Check):
+                for pattern in dict.fromkeys(declared_by(guide)):
+                    owners[pattern] = (*owners.get(pattern, ()), guide.id)
         return owners
 
     @cached_property
@@ -80,7 +81,20 @@ class GuideShelf:
 
     def finding_scanner(self, check: Check) -> Scanner:
         """Finds what the output of a check shows, as far as it needs no reader."""
-        if check.id not in self._finding_scanners:
-            compiled = self._entries[check.id].findings
-            self._finding_scanners[check.id] = finding_scanner(check, compiled)
-        return self._finding_scanners[check.id]
+        return self._scanner(check)
+
+    def symptom_lines(self, text: str) -> Mapping[str, frozenset[Pattern]]:
+        """By id of the playbook: the lines of its symptom that a text has."""
+        data = text.encode()
+        seen = {}
+        for playbook in self.playbooks:
+            scanner = self._scanner(playbook)
+            seen[playbook.id] = frozenset(
+                scanner.patterns[number] for number, _end in scanner.scan(data)
+            )
+        return seen
+
+    def _scanner(self, guide: Guide) -> Scanner:
+        if guide.id not in self._scanners:
+            self._scanners[guide.id] = guide_scanner(guide, self._entries[guide.id].compiled)
+        return self._scanners[guide.id]

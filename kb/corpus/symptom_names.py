@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from index.lexical import rarity
 from index.tokens import tokenize
 from kb.evidence.glossary import translate
+
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?;,])\s+|(?<=[。！？；，])\s*")
+"""Commas too: a clause of a long sentence is what is as short as a name."""
+
+
+class Likeness(msgspec.Struct, frozen=True):
+    """How alike some lines are to the names of one playbook; the largest value of each."""
+
+    shared: float = 0.0
+    """Share of words, weighted by rarity, that a line or sentence and a name have in common
+    (Dice's coefficient). 0 to 1."""
+    contained: float = 0.0
+    """Weight of the words of a name that are in a sentence, less that of those that are not
+    (1 = one rare word). At least 0; a long sentence may hold a whole name and much else."""
 
 
 class SymptomNames:
@@ -30,20 +45,29 @@ class SymptomNames:
                 for word in words:
                     self._holders.setdefault(word, []).append(name)
 
-    def likeness(self, lines: Iterable[str]) -> dict[str, float]:
-        """By id of the playbook: the largest share of words, weighted by rarity, that a line and a
-        name have in common (Dice's coefficient). 0 to 1; playbooks at 0 are left out."""
-        found: dict[str, float] = {}
-        for words in map(name_words, lines):
+    def likeness(self, lines: Iterable[str]) -> dict[str, Likeness]:
+        """By id of the playbook; those that have no word of the lines are left out."""
+        shared: dict[str, float] = {}
+        contained: dict[str, float] = {}
+        for words in map(name_words, dict.fromkeys(_with_sentences(lines))):
             whole = self._weight(words)
-            shared: dict[_Name, float] = {}
-            for word in words:
-                for name in self._holders.get(word, ()):
-                    shared[name] = shared.get(name, 0.0) + self._rarity[word]
-            for name, weight in shared.items():
-                value = 2 * weight / (whole + name.weight)
-                found[name.playbook] = max(found.get(name.playbook, 0.0), value)
-        return found
+            for name, weight in self._shared(words).items():
+                playbook = name.playbook
+                alike = 2 * weight / (whole + name.weight)
+                if alike > shared.get(playbook, 0.0):
+                    shared[playbook] = alike
+                beyond = 2 * weight - name.weight
+                if beyond > contained.get(playbook, 0.0):
+                    contained[playbook] = beyond
+        return {name: Likeness(value, contained.get(name, 0.0)) for name, value in shared.items()}
+
+    def _shared(self, words: Iterable[str]) -> dict[_Name, float]:
+        """The weight of the words that each name has."""
+        shared: dict[_Name, float] = {}
+        for word in words:
+            for name in self._holders.get(word, ()):
+                shared[name] = shared.get(name, 0.0) + self._rarity[word]
+        return shared
 
     def _weight(self, words: Iterable[str]) -> float:
         return sum(self._rarity.get(word) or rarity(word, 0, 0) for word in words)
@@ -55,6 +79,15 @@ class _Name(msgspec.Struct, frozen=True, eq=False):
     playbook: str
     weight: float
     """Of all its words."""
+
+
+def _with_sentences(lines: Iterable[str]) -> Iterator[str]:
+    """Each line, and its sentences where it has several."""
+    for line in lines:
+        yield line
+        sentences = [part for part in _BETWEEN_SENTENCES.split(line) if part]
+        if len(sentences) > 1:
+            yield from sentences
 
 
 def name_words(text: str) -> frozenset[str]:

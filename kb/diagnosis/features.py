@@ -57,9 +57,14 @@ class PlaybookFeatures(msgspec.Struct, frozen=True):
     """The raw features for a playbook. None is negative."""
 
     lines: float = 0.0
-    """Lines of its symptom that are there, each divided by the number of playbooks that have it."""
+    """Lines of its symptom that are there, each divided by the number of playbooks that have it.
+    0 to 1: many lines of one failure say no more than one does."""
     named: float = 0.0
-    """Largest share of words, weighted by rarity, that a line and a name have in common. 0 to 1."""
+    """Largest share of words, weighted by rarity, that a line or sentence and a name have in
+    common. 0 to 1."""
+    contained: float = 0.0
+    """Weight of the words of a name that are in one sentence, less that of those that are not
+    (1 = one rare word). 0 to 3."""
     coverage: float = 0.0
     """Share of the query's words, weighted by rarity, that the playbook contains. 0 to 1."""
     cosine: float = 0.0

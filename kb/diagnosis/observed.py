@@ -20,7 +20,7 @@ from kb.corpus.guide_shelf import GuideShelf
 from kb.diagnosis.confidence import UNSUPPORTED, weigh_readings
 from kb.diagnosis.model import By, Match, PlaybookMatch, Why
 from kb.diagnosis.outputs import OutputsRead, ReadOutput
-from kb.diagnosis.playbooks import MAX_PLAYBOOKS, MIN_PLAYBOOK_CONFIDENCE
+from kb.diagnosis.playbooks import MAX_PLAYBOOKS, MIN_PLAYBOOK_CONFIDENCE, MIN_SHARE, left_by
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
 from kb.incident import Incident, Kind
@@ -146,7 +146,7 @@ def _weighed_incidents(
     knowledge: KnowledgeBase,
 ) -> tuple[Match, ...]:
     incidents = {match.incident.id: match for match in matches}
-    least = UNSUPPORTED * _left_by(matches)
+    least = UNSUPPORTED * left_by(matches)
     for found in named_incidents(outputs, knowledge):
         known = incidents.get(found.incident.id, found)
         raised = max(known.confidence, least)
@@ -161,19 +161,15 @@ def weighed_playbooks(
 ) -> tuple[PlaybookMatch, ...]:
     """The playbooks after something was read, best first. They share what the incidents leave, now
     as `before`."""
-    left = _left_by(before.matches)
+    left = left_by(before.matches)
     books = {match.playbook.id: match.playbook for match in before.playbooks}
     books |= {playbook.id: playbook for playbook in _named_playbooks(ratios, guides)}
     shares = dict.fromkeys(books, UNSUPPORTED) | {
         match.playbook.id: match.confidence / left for match in before.playbooks if left
     }
     after = weigh_readings(shares, ratios)
-    now = _left_by(incidents)
+    now = left_by(incidents)
     return _best(PlaybookMatch(book, round(now * after[name], 4)) for name, book in books.items())
-
-
-def _left_by(incidents: Iterable[Match]) -> float:
-    return max(0.0, 1.0 - sum(match.confidence for match in incidents))
 
 
 def named_incidents(outputs: Iterable[ReadOutput], knowledge: KnowledgeBase) -> Iterator[Match]:
@@ -215,5 +211,5 @@ def _weighed(match: Match, confidence: float, outputs: Sequence[ReadOutput]) -> 
 
 def _best(playbooks: Iterable[PlaybookMatch]) -> tuple[PlaybookMatch, ...]:
     ranked = sorted(playbooks, key=lambda match: (-match.confidence, match.playbook.id))
-    likely = [match for match in ranked if match.confidence >= MIN_PLAYBOOK_CONFIDENCE]
-    return tuple(likely[:MAX_PLAYBOOKS])
+    least = max(MIN_SHARE * sum(match.confidence for match in ranked), MIN_PLAYBOOK_CONFIDENCE)
+    return tuple(match for match in ranked[:MAX_PLAYBOOKS] if match.confidence >= least)

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import msgspec
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from index.documents import Pattern
 from kb.corpus.base import KnowledgeBase
+from kb.corpus.symptom_names import Likeness
 from kb.corpus.tier import TierName
 from kb.diagnosis.confidence import share_among_playbooks
 from kb.diagnosis.features import PlaybookFeatures
 from kb.diagnosis.model import Match, PlaybookMatch
 from kb.diagnosis.retrieval import to_query
 from kb.evidence import Evidence
-from kb.playbook import Playbook
 
 MAX_PLAYBOOKS = 3
 """Number of playbooks of a diagnosis; a person who is in a hurry reads the first."""
 
-MIN_PLAYBOOK_CONFIDENCE = 0.01
-"""A playbook below this confidence is not shown."""
+MIN_SHARE = 0.01
+"""Of what the incidents leave: a playbook that has less is not shown. A confident match leaves
+little, and may be wrong: the symptom is named behind it all the same."""
+
+MIN_PLAYBOOK_CONFIDENCE = 0.0001
+"""Confidences are rounded to four digits; a playbook below this value has none."""
 
 MIN_LEADING_SHARE = 0.05
-"""Of what the incidents leave: a real report whose best playbook has less is seldom helped."""
+"""The same for the first: a real report whose best playbook has less is seldom helped."""
 
-MAX_NAMED_LINES = 8
+MAX_NAMED_LINES = 10
 """Lines compared with the names of symptoms, most telling first."""
+
+MAX_LINES = 1.0
+"""Of the lines of a symptom: one crash prints several of them."""
+
+MAX_CONTAINED = 3.0
+"""Of the words of a name in a sentence (1 = one rare word): three are enough."""
 
 
 def playbooks_for(
@@ -36,59 +45,71 @@ def playbooks_for(
 ) -> tuple[PlaybookMatch, ...]:
     """The playbooks of the symptom, best first. They share what the incidents leave; none is named
     where the first one has hardly any of it."""
-    left = 1.0 - sum(match.confidence for match in incidents)
-    playbooks = (
-        knowledge.guides.playbooks if evidence.lines and left > MIN_PLAYBOOK_CONFIDENCE else []
-    )
-    if not playbooks:
+    left = left_by(incidents)
+    playbooks = knowledge.guides.playbooks
+    if not evidence.lines or not playbooks or left <= 0.0:
         return ()
-    shares = share_among_playbooks(_features(playbooks, evidence, incidents, knowledge), left)
-    ranked = sorted(
-        (
-            PlaybookMatch(playbook, round(share, 4))
-            for playbook, share in zip(playbooks, shares, strict=True)
-        ),
-        key=lambda match: (-match.confidence, match.playbook.id),
-    )
-    if ranked[0].confidence < MIN_LEADING_SHARE * left:
+    shares = share_among_playbooks(playbook_features(evidence, incidents, knowledge), left)
+    ranked = sorted(zip(shares, playbooks, strict=True), key=lambda pair: (-pair[0], pair[1].id))[
+        :MAX_PLAYBOOKS
+    ]
+    if ranked[0][0] < MIN_LEADING_SHARE * left:
         return ()
     return tuple(
-        match for match in ranked[:MAX_PLAYBOOKS] if match.confidence >= MIN_PLAYBOOK_CONFIDENCE
+        PlaybookMatch(playbook, round(share, 4))
+        for share, playbook in ranked
+        if share >= max(MIN_SHARE * left, MIN_PLAYBOOK_CONFIDENCE)
     )
+
+
+def left_by(incidents: Iterable[Match]) -> float:
+    """What is left of 1. Incidents that only the kind of failure names are added to those of the
+    log and may come to more; then it is what the first leaves."""
+    confidences = [match.confidence for match in incidents]
+    left = 1.0 - sum(confidences)
+    return left if left > 0.0 else 1.0 - max(confidences, default=0.0)
 
 
 def patterns_seen(
     evidence: Evidence, knowledge: KnowledgeBase
 ) -> Mapping[Pattern, tuple[str, ...]]:
-    """The patterns of guides that a line of the evidence has, and whose they are."""
+    """The patterns of checks that a line of the evidence has, and whose they are."""
     text = "\n".join(line.text for line in evidence.lines).encode()
     scanner = knowledge.guides.patterns
     found = {scanner.patterns[number] for number, _end in scanner.scan(text)}
     return {pattern: knowledge.guides.owners[pattern] for pattern in found}
 
 
-def _features(
-    playbooks: Sequence[Playbook],
-    evidence: Evidence,
-    incidents: Sequence[Match],
-    knowledge: KnowledgeBase,
+def playbook_features(
+    evidence: Evidence, incidents: Sequence[Match], knowledge: KnowledgeBase
 ) -> list[PlaybookFeatures]:
-    query = msgspec.structs.replace(
-        to_query(evidence), patterns=frozenset(patterns_seen(evidence, knowledge))
+    """Of all playbooks, in the order of the shelf. `incidents` are those that may be the cause."""
+    seen = knowledge.guides.symptom_lines(
+        "\n".join(part for line in evidence.lines for part in (line.text, *line.stack))
     )
-    found = {one.id: one for one in knowledge.search(query, TierName.GUIDES)}
-    lines = [line.text for line in evidence.lines[:MAX_NAMED_LINES]]
-    likeness = knowledge.guides.symptom_names.likeness(lines)
+    declaring = Counter(pattern for patterns in seen.values() for pattern in patterns)
+    found = {one.id: one for one in knowledge.search(to_query(evidence), TierName.GUIDES)}
+    likeness = knowledge.guides.symptom_names.likeness(
+        line.text for line in evidence.lines[:MAX_NAMED_LINES]
+    )
+    playbooks = knowledge.guides.playbooks
+    # What the search did not bring up is at most as near as the last of what it did.
+    near = [found[one.id] for one in playbooks if one.id in found]
+    coverage = min((one.coverage for one in near), default=0.0)
+    cosine = min((one.cosine for one in near if one.cosine > 0), default=0.0)
     features = []
     for playbook in playbooks:
         candidate = found.get(playbook.id)
+        named = likeness.get(playbook.id, Likeness())
         linked = {name for cause in playbook.body.causes for name in cause.incidents}
+        lines = sum(1 / declaring[pattern] for pattern in seen[playbook.id])
         features.append(
             PlaybookFeatures(
-                lines=sum(candidate.pattern_shares.values()) if candidate else 0.0,
-                named=likeness.get(playbook.id, 0.0),
-                coverage=candidate.coverage if candidate else 0.0,
-                cosine=max(candidate.cosine, 0.0) if candidate else 0.0,
+                lines=min(lines, MAX_LINES),
+                named=named.shared,
+                contained=min(named.contained, MAX_CONTAINED),
+                coverage=candidate.coverage if candidate else coverage,
+                cosine=max(candidate.cosine if candidate else 0.0, cosine),
                 linked=sum(one.confidence for one in incidents if one.incident.id in linked),
             )
         )

@@ -289,6 +289,14 @@ def test_a_pasted_output_leads_to_its_check(knowledge: KnowledgeBase) -> None:
     assert owners == {"df-shm"}
 
 
+def test_the_lines_of_a_symptom_are_not_looked_for_in_a_whole_log(knowledge: KnowledgeBase) -> None:
+    """They are many and general, and would slow down the scan of a large log."""
+    line = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x4 and 3x8)\n"
+    assert knowledge.guides.patterns.scan(line.encode()) == []
+    seen = knowledge.guides.symptom_lines(line)
+    assert [name for name, patterns in seen.items() if patterns] == ["tensor-mismatch"]
+
+
 def test_a_changed_guide_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = tmp_path / "team"
     team.mkdir()

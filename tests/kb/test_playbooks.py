@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from benchmarks import symptoms
 from benchmarks.questions import FIRST, QUESTIONS, ask, share
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
@@ -97,6 +98,62 @@ def test_most_short_questions_lead_to_a_right_one(knowledge: KnowledgeBase) -> N
     assert share(answers, 1) >= 0.75
 
 
+@pytest.mark.slow
+def test_most_reports_without_a_record_lead_to_a_right_one(knowledge: KnowledgeBase) -> None:
+    answers = symptoms.ask(knowledge)
+    assert share(answers, symptoms.FIRST) >= 0.85
+    assert share(answers, 1) >= 0.75
+
+
+@pytest.mark.parametrize(
+    ("report", "playbook"),
+    [
+        (
+            "We moved to a new cluster last week, 8 nodes, everything passes on one of them. After"
+            " about an hour the job freezes, the GPUs stay busy and nothing more is printed.",
+            "hang-mid-training",
+        ),
+        (
+            '  File "run.py", line 4, in <module>\n    import fancy_kernels\n'
+            "ImportError: /opt/lib/fancy.so: undefined symbol: _ZN2at4fancyEv",
+            "import-error-undefined-symbol",
+        ),
+        (
+            "RuntimeError: mat1 and mat2 shapes cannot be multiplied (77x512 and 768x768)",
+            "tensor-mismatch",
+        ),
+        ("train.py: error: unrecognized arguments: --lr-warmup 10", "config-rejected"),
+        (
+            "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised: CompilationError",
+            "compile-or-capture-fails",
+        ),
+        (
+            'INFO:     10.0.0.8:5012 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request',
+            "request-fails",
+        ),
+        (
+            "huggingface_hub.errors.LocalEntryNotFoundError: the file is not in the cache",
+            "download-fails",
+        ),
+        (
+            "datasets.exceptions.DatasetGenerationError: an error while generating the dataset",
+            "data-preparation-fails",
+        ),
+    ],
+)
+def test_a_report_leads_to_the_playbook_of_its_symptom(
+    knowledge: KnowledgeBase, report: str, playbook: str
+) -> None:
+    assert playbook in ids(asked(report, knowledge))[: symptoms.FIRST]
+
+
+def test_behind_a_sure_match_the_symptom_is_named_too(knowledge: KnowledgeBase) -> None:
+    """A confident match may be wrong, and leaves little for the playbooks."""
+    diagnosis = asked(SHM_FULL, knowledge)
+    assert diagnosis.matches[0].confidence > 0.9
+    assert "bus-error-shm" in ids(diagnosis)
+
+
 def test_a_check_whose_output_is_there_is_not_asked_for_again(knowledge: KnowledgeBase) -> None:
     question = "our workers die with a bus error"
     asked_for = asked(question, knowledge).next
@@ -174,5 +231,5 @@ def test_the_first_screen_says_what_it_is_what_to_secure_and_what_to_check(
 
 
 def test_a_symptom_that_is_a_guess_is_called_one(shipped_kb: Run) -> None:
-    text = shipped_kb("ask", "RuntimeError: the gizmo of bay 7 exploded").stdout.decode()
+    text = shipped_kb("ask", "our tool fails in stage two with a strange message").stdout.decode()
     assert "Nothing known matches, and the symptom is a guess." in " ".join(text.split())
