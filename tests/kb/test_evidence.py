@@ -8,6 +8,7 @@ from index.documents import Pattern
 from index.signatures import Scanner
 from kb.diagnosis.retrieval import no_failure_is_seen
 from kb.evidence import Evidence, collect, fact_words, find_facts
+from kb.evidence.endings import ends_well
 from kb.evidence.markers import MARKER_PATTERNS, Grade
 from kb.log import Log, Source
 
@@ -140,6 +141,21 @@ def test_healthy_log_is_healthy() -> None:
 def test_sign_of_failure_is_seen_in_a_healthy_log(line: str) -> None:
     calm = [HEALTHY.format(n=n) for n in range(200)]
     assert not no_failure_is_seen([], evidence_of("".join([*calm[:100], line + "\n", *calm[100:]])))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "thread 'main' panicked at src/main.rs:12:5:",
+        "Fehler: kein Platz mehr auf dem Datentr\u00e4ger",
+        "Erreur : disque plein",
+        "\u30a8\u30e9\u30fc: \u5bb9\u91cf\u4e0d\u8db3",
+    ],
+)
+def test_trouble_before_a_happy_end_is_no_happy_end(line: str) -> None:
+    lines = ["epoch 1 done", "epoch 2 done", "Training finished successfully"]
+    assert ends_well(lines)
+    assert not ends_well([lines[0], line, *lines[1:]])
 
 
 def test_last_ordinary_lines_before_the_failure_are_kept() -> None:
