@@ -80,7 +80,7 @@ def to_query(evidence: Evidence) -> Query:
     lines = [_searchable(line) for line in evidence.lines[:MAX_QUERY_LINES]]
     return Query(
         lines=(*lines, fact_words(evidence.facts)),
-        passages=tuple(dict.fromkeys(_passages(evidence)))[:MAX_QUERY_PASSAGES],
+        passages=tuple(dict.fromkeys(filter(None, _passages(evidence))))[:MAX_QUERY_PASSAGES],
         tags=frozenset(evidence.facts.systems),
         patterns=frozenset(hit.pattern for hit in evidence.hits),
     )
