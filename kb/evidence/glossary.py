@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tomllib
 from functools import cache
@@ -31,18 +30,10 @@ def translate(text: str) -> str:
 
 
 @cache
-def glossary_digest() -> bytes:
-    """Changes whenever a term does: what was translated before must be translated again."""
-    return hashlib.sha256(_source()).digest()
-
-
-def _source() -> bytes:
-    return files("kb.rules").joinpath("glossary.toml").read_bytes()
-
-
-@cache
 def _terms() -> tuple[dict[str, str], re.Pattern[str]]:
-    sections = tomllib.loads(_source().decode())
+    sections = tomllib.loads(
+        files("kb.rules").joinpath("glossary.toml").read_text(encoding="utf-8")
+    )
     terms = {term: words for section in sections.values() for term, words in section.items()}
     longest_first = sorted(terms, key=len, reverse=True)
     return terms, re.compile("|".join(map(re.escape, longest_first)))
