@@ -30,7 +30,7 @@ it hangs here, nvidia-smi hangs as well, kill -9 does nothing
 
 WORKER = """\
 Traceback (most recent call last):
-  File "/work/train.py", line 88, in <module>
+  File "/opt/app/train.py", line 88, in <module>
     for step, batch in enumerate(loader):
   File "/opt/lib/python3.10/torch/_utils.py", line 694, in reraise
     raise exception
@@ -114,7 +114,7 @@ def test_an_exception_that_led_to_the_last_one_is_explained(knowledge: Knowledge
     last = (
         "\nDuring handling of the above exception, another exception occurred:\n\n"
         "Traceback (most recent call last):\n"
-        '  File "/work/train.py", line 97, in <module>\n'
+        '  File "/opt/app/train.py", line 97, in <module>\n'
         "    tracker.close()\n"
         "TypeError: close() missing 1 required positional argument: 'reason'\n"
     )
