@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import signal
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from types import FrameType
 
     from kb.settings import Settings
 
@@ -23,7 +25,15 @@ def run(settings: Settings, paths: Sequence[Path]) -> int:
     from tui.app import KbApp
 
     app = KbApp(settings, from_arguments(paths))
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     app.run()
     if app.return_code != 0:  # Textual has printed why
         raise KbError("the screen broke down; kb ask answers without it")
     return 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Do what Python's own handler does. That one asyncio replaces, and Textual takes what asyncio
+    does then for a failure."""
+    raise KeyboardInterrupt

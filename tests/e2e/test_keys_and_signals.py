@@ -19,7 +19,7 @@ import pytest
 
 from tests.conftest import environment
 from tests.e2e.conftest import PATIENCE_S
-from tests.e2e.test_ending import signals_as_of_a_terminal
+from tests.e2e.test_ending import ENDINGS, HEARD, signals_as_of_a_terminal
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +63,10 @@ class Screen:
         """Wait for a text that was not there yet."""
         self.shown = b""
         self.read(lambda: text in self.text(), text)
+
+    def is_opened_again(self) -> bool:
+        """Whether all is painted after the terminal was taken anew."""
+        return READY.encode() in self.shown.partition(b"\x1b[?1049h")[2]
 
     def text(self) -> str:
         """What is shown, without what moves and colours it."""
@@ -134,11 +138,12 @@ main()
 def test_the_screen_goes_on_after_a_stop(terminal: Open, stop: tuple[signal.Signals, ...]) -> None:
     screen = terminal("tui")
     screen.until(READY)
+    screen.shown = b""
     for number in stop:
         screen.process.send_signal(number)
         os.waitid(os.P_PID, screen.process.pid, os.WSTOPPED)
     screen.process.send_signal(signal.SIGCONT)
-    screen.until(READY)
+    screen.read(screen.is_opened_again, "the screen is opened again")
     os.write(screen.terminal, b"\x03")
     assert screen.ended() == 0
 
@@ -159,3 +164,12 @@ def test_a_key_that_ends_the_conversation_gives_the_terminal_back(
     screen.read(lambda: not termios.tcgetattr(screen.terminal)[3] & termios.ICANON, "readline")
     os.write(screen.terminal, key)
     assert screen.ended() == code
+
+
+@pytest.mark.parametrize("number", HEARD)
+def test_a_signal_ends_the_screen_as_any_command(terminal: Open, number: signal.Signals) -> None:
+    screen = terminal("tui")
+    screen.until(READY)
+    screen.process.send_signal(number)
+    assert screen.ended() == ENDINGS[number]
+    assert "Error" not in screen.text()
