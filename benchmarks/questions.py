@@ -63,17 +63,22 @@ def _answers(diagnosis: Diagnosis) -> Iterator[str]:
     yield from (identifier for _confidence, identifier in sorted(shown, reverse=True))
 
 
+def tell(asked: Sequence[Asked], what: str, first: int) -> None:
+    """Print those without a right one among the first, then the shares."""
+    for one in asked:
+        if not one.is_right(first):
+            right = ", ".join(sorted(one.right))
+            print(f"{one.text}: {', '.join(one.answers[:first])}; right: {right}")
+    print(
+        f"{len(asked)} {what}: a right one first {share(asked, 1):.0%},"
+        f" among the first {first} {share(asked, first):.0%}"
+    )
+
+
 def main(paths: Sequence[Path]) -> None:
     """Print the table."""
     with KnowledgeBase.open(load_settings()) as knowledge:
-        asked = ask(paths, knowledge)
-    for one in asked:
-        if not one.is_right(FIRST):
-            print(f"{one.text}: {', '.join(one.answers[:FIRST])}; right: {', '.join(one.right)}")
-    print(
-        f"{len(asked)} questions: a right one first {share(asked, 1):.0%},"
-        f" among the first {FIRST} {share(asked, FIRST):.0%}"
-    )
+        tell(ask(paths, knowledge), "questions", FIRST)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.questions import Asked, share
+from benchmarks.questions import Asked, tell
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.evaluate import read_cases
@@ -59,14 +59,7 @@ def ask(knowledge: KnowledgeBase) -> list[Asked]:
 def main() -> None:
     """Ask all and print the table."""
     with KnowledgeBase.open(load_settings()) as knowledge:
-        asked = ask(knowledge)
-    for one in asked:
-        if not one.is_right(FIRST):
-            print(f"{one.text}: {', '.join(one.answers)}; right: {', '.join(sorted(one.right))}")
-    print(
-        f"{len(asked)} reports: a right playbook first {share(asked, 1):.0%},"
-        f" among the first {FIRST} {share(asked, FIRST):.0%}"
-    )
+        tell(ask(knowledge), "reports", FIRST)
 
 
 if __name__ == "__main__":

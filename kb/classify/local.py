@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 
 from kb.classify.result import Outcome, Unreadable
 from kb.classify.worker import Worker
@@ -35,8 +36,6 @@ the names of modules."""
 _PATIENCE_SECONDS = 1
 """How long to wait for a result before asking whether a thread of the pool is gone."""
 
-_shortages: list[str] = []
-"""What the system did not give threads of the pool."""
 _worker: Worker
 """Of this process, when it is one of the pool."""
 _missing: str | None = None
@@ -76,7 +75,8 @@ def _alone(unit: str, settings: Settings) -> Iterator[Outcome]:
 def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
     """Classify what is in the queue and take it out."""
     _leave_lost_directory()
-    threading.excepthook = _note_shortage
+    shortages: list[str] = []
+    threading.excepthook = partial(_note_shortage, shortages)
     context = multiprocessing.get_context("spawn")
     with _starting_processes():
         pool = ProcessPoolExecutor(jobs, context, _start, (settings,))
@@ -91,8 +91,8 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
             for future in done:
                 yield future.result()
                 del running[future]
-            if not done:
-                _end_where_threads_are_gone()
+            if not done and shortages:
+                raise KbError(shortages[0])
         pool.shutdown()
     except BrokenProcessPool as error:
         raise _CrashError(running.values()) from error
@@ -103,18 +103,13 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
         raise
 
 
-def _note_shortage(failed: threading.ExceptHookArgs) -> None:
+def _note_shortage(shortages: list[str], failed: threading.ExceptHookArgs) -> None:
     """A thread of the pool that ends leaves others waiting for what it was to do."""
     sentence = shortage(failed.exc_value) if failed.exc_value else None
     if sentence:
-        _shortages.append(sentence)
+        shortages.append(sentence)
     else:
         threading.__excepthook__(failed)
-
-
-def _end_where_threads_are_gone() -> None:
-    if _shortages:
-        raise KbError(_shortages[0])
 
 
 def _leave_lost_directory() -> None:
