@@ -43,7 +43,7 @@ OTHER = "other"
 _LOOSENESS = 20.0
 """Inverse strength of the penalty on weights."""
 _ITERATIONS = 100
-_LEAST_SHARES = np.arange(0.0, 0.8, 0.02)
+_LEAST_SHARES = np.arange(0.0, 1.01, 0.01)
 _CURVE = (0.125, 0.25, 0.5, 1.0)
 """Shares of the sentences."""
 
@@ -85,7 +85,7 @@ def main() -> None:
             print(int(learnt.sum()), report(fit(features, examples, learnt, held_out)[1]))
         return
     mixture, figures = fit(features, examples, ~held_out, held_out)
-    print(report(figures))
+    print(report(figures), mixture)
     write([learn(one, examples.acts) for one in features], mixture, figures, encoder)
 
 
@@ -150,6 +150,12 @@ def mix(
     right = found[best]
     figures = {
         language: round(float(right[(examples.languages == language) & ~is_other].mean()), 3)
+        for language in ("en", "zh")
+    }
+    figures |= {
+        f"{language}, no least share": round(
+            float(found[0][(examples.languages == language) & ~is_other].mean()), 3
+        )
         for language in ("en", "zh")
     }
     figures["other"] = round(float(right[is_other].mean()), 3)
