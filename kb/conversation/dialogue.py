@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from kb.conversation.acts import MAX_TALK_CHARACTERS
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import Request, to_command
 from kb.conversation.explain import answer
@@ -18,10 +19,6 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, first_question
 from kb.log.clean import replace_surrogates, strip_controls
 from kb.questions import QuestionPlan, next_question
-
-MAX_TALK_CHARACTERS = 1_000
-"""A message that is longer was pasted: it is searched as the output of a program, whatever words
-are in it. Ten lines of a terminal, more than people type."""
 
 _NOT_UNDERSTOOD = (
     "I did not understand that, so nothing changes. Type `help` to see what I understand."
