@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -91,8 +91,8 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
             for future in done:
                 yield future.result()
                 del running[future]
-            if not done and shortages:
-                raise KbError(shortages[0])
+            if not done:
+                _end_if_short(shortages)
         pool.shutdown()
     except BrokenProcessPool as error:
         raise _CrashError(running.values()) from error
@@ -110,6 +110,11 @@ def _note_shortage(shortages: list[str], failed: threading.ExceptHookArgs) -> No
         shortages.append(sentence)
     else:
         threading.__excepthook__(failed)
+
+
+def _end_if_short(shortages: Sequence[str]) -> None:
+    if shortages:
+        raise KbError(shortages[0])
 
 
 def _leave_lost_directory() -> None:
