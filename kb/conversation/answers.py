@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kb.conversation.interpret import interpret
+from kb.conversation.language import Language, say
 from kb.conversation.state import Conversation, Statement, combine, statement_from_option
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW
@@ -38,7 +39,7 @@ def match_answer(
         return None
     rest = tail[0] if tail and whole is None else ""
     more = interpret(rest, conversation, knowledge) if rest.strip() else None
-    answer = _statement_from(inquiry, picked)
+    answer = _statement_from(inquiry, picked, conversation.language)
     return combine(text, [answer, more] if more else [answer], inquiry.text)
 
 
@@ -62,22 +63,26 @@ def _picked(text: str, inquiry: QuestionPlan) -> int | None:
     return None
 
 
-def _statement_from(inquiry: QuestionPlan, picked: int) -> Statement:
+def _statement_from(inquiry: QuestionPlan, picked: int, language: Language) -> Statement:
     if picked == len(inquiry.options):
         return Statement(
             "",
-            says=(f"“{DONT_KNOW}” to “{inquiry.text}”:",),
+            says=(_answered(inquiry, DONT_KNOW, language),),
             settled_questions=(inquiry.key,),
             environment=_known(inquiry, None),
         )
     option = inquiry.options[picked]
-    source = f" [{inquiry.records[0]}]" if inquiry.topic is Topic.OBSERVATION else ""
     return statement_from_option(
         option,
-        f"“{option.text}” to “{inquiry.text}”{source}:",
+        _answered(inquiry, option.text, language),
         settled_questions=(inquiry.key,),
         environment=_known(inquiry, option),
     )
+
+
+def _answered(inquiry: QuestionPlan, answer: str, language: Language) -> str:
+    source = f" [{inquiry.records[0]}]" if inquiry.topic is Topic.OBSERVATION else ""
+    return say("answered", language, answer=answer, question=inquiry.text, source=source)
 
 
 def _known(inquiry: QuestionPlan, option: Option | None) -> KnownEnvironment:

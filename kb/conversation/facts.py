@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from index.tokens import tokenize
+from kb.conversation.language import Language, say
 from kb.conversation.state import Statement, statement_from_option
 from kb.evidence.accelerators import FAMILIES, names_family
 from kb.evidence.systems import alternatives, full_names, system_patterns, systems_in
@@ -93,15 +94,18 @@ class ClauseFacts(msgspec.Struct, frozen=True):
 
 
 def extract_facts(
-    clause: str, candidates: Sequence[Incident], known: KnownEnvironment
+    clause: str,
+    candidates: Sequence[Incident],
+    known: KnownEnvironment,
+    language: Language = Language.ENGLISH,
 ) -> ClauseFacts:
     """Apply the rules to one clause."""
     for exclusive in (_also, _absent):
-        part = exclusive(clause, candidates)
+        part = exclusive(clause, candidates, language)
         if part:
             return ClauseFacts((part,), left=False)
     rules = (_nodes, _versions, _hardware, _systems)
-    parts = tuple(part for rule in rules if (part := rule(clause, candidates, known)))
+    parts = tuple(part for rule in rules if (part := rule(clause, candidates, known, language)))
     return ClauseFacts(parts, left=not parts or len(_unexplained(clause)) > _MAX_UNEXPLAINED_WORDS)
 
 
@@ -115,7 +119,7 @@ def _unexplained(clause: str) -> set[str]:
     return set(tokenize(rest)) - _FILLER
 
 
-def _also(clause: str, candidates: Sequence[Incident]) -> Statement | None:
+def _also(clause: str, candidates: Sequence[Incident], language: Language) -> Statement | None:
     """It also happens with something else: then what a record is about is not needed for it."""
     match = _ALSO.match(clause)
     if not match:
@@ -123,27 +127,29 @@ def _also(clause: str, candidates: Sequence[Incident]) -> Statement | None:
     what = match["what"] or match["zh"]
     named = frozenset(systems_in(what))
     if not named:
-        return _also_nodes(what, candidates)
+        return _also_nodes(what, candidates, language)
     if "without" in clause.lower():
         ids = [i.id for i in candidates if systems_of(i) & named]
-        return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens without {_listed(named)}")
+        reason = say("also-without", language, names=_listed(named))
+        return _against(ids, ELSEWHERE_IF_NEEDED, reason, language)
     groups = [group for group in alternatives() if group & named]
     others = frozenset().union(*groups) - named
     ids = [i.id for i in candidates if i.header.systems[0] in others]
-    return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens with {_listed(named)}")
+    reason = say("also-with", language, names=_listed(named))
+    return _against(ids, ELSEWHERE_IF_NEEDED, reason, language)
 
 
-def _also_nodes(what: str, candidates: Sequence[Incident]) -> Statement | None:
+def _also_nodes(what: str, candidates: Sequence[Incident], language: Language) -> Statement | None:
     several = _several(what)
     if several is None:
         return None
     kind = Topology.SINGLE_NODE if several else Topology.MULTI_NODE
     ids = [i.id for i in candidates if i.header.environment.topology is kind]
-    other = "several nodes" if several else "one node"
-    return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens on {other}")
+    reason = say("also-several-nodes" if several else "also-one-node", language)
+    return _against(ids, ELSEWHERE_IF_NEEDED, reason, language)
 
 
-def _absent(clause: str, candidates: Sequence[Incident]) -> Statement | None:
+def _absent(clause: str, candidates: Sequence[Incident], language: Language) -> Statement | None:
     """What a record needs, or prints, is not there."""
     match = _NEGATED.match(clause)
     if not match:
@@ -158,7 +164,8 @@ def _absent(clause: str, candidates: Sequence[Incident]) -> Statement | None:
     telling = bool(ids) and len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
     if not telling and not _TROUBLE.search(what):
         return None
-    return _against(ids if telling else (), ABSENT_IF_NEEDED, f"Absent: {what.strip()}")
+    reason = say("absent", language, what=what.strip())
+    return _against(ids if telling else (), ABSENT_IF_NEEDED, reason, language)
 
 
 def _printed(incident: Incident) -> set[str]:
@@ -166,9 +173,17 @@ def _printed(incident: Incident) -> set[str]:
     return {word for sign in incident.header.signatures for word in tokenize(sign.pattern)}
 
 
-def _against(ids: Sequence[str], factor: float, reason: str) -> Statement:
-    effect = f"less likely: {_ids(ids)}" if ids else "this rules out no candidate"
-    return Statement("", says=(f"{reason}; {effect}.",), factors=dict.fromkeys(ids, factor))
+def _against(ids: Sequence[str], factor: float, reason: str, language: Language) -> Statement:
+    effect = _lowered(ids, language)
+    return Statement(
+        "",
+        says=(say("fact", language, what=reason, effect=effect),),
+        factors=dict.fromkeys(ids, factor),
+    )
+
+
+def _lowered(ids: Sequence[str], language: Language) -> str:
+    return say("less-likely", language, ids=_ids(ids)) if ids else say("rules-out-none", language)
 
 
 def _ids(identifiers: Sequence[str]) -> str:
@@ -179,7 +194,7 @@ def _ids(identifiers: Sequence[str]) -> str:
 
 
 def _nodes(
-    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
+    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment, language: Language
 ) -> Statement | None:
     several = _several(clause)
     if several is None:
@@ -188,7 +203,7 @@ def _nodes(
         several = not several
     option = nodes(candidates).options[several]
     known = KnownEnvironment(several_nodes=several)
-    says = "It happens on " + ("several nodes." if several else "one node.")
+    says = say("on-several-nodes" if several else "on-one-node", language)
     return statement_from_option(option, says, settled_questions=("nodes",), environment=known)
 
 
@@ -200,7 +215,7 @@ def _several(text: str) -> bool | None:
 
 
 def _versions(
-    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
+    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment, language: Language
 ) -> Statement | None:
     """A version outside of those that a record happens in, or with its fix, speaks against it."""
     versions = {
@@ -212,11 +227,10 @@ def _versions(
         return None
     fitting = {i.id: fit for i in candidates if (fit := fits(i, versions)) is not None}
     names = ", ".join(f"{system} {version}" for system, version in versions.items())
-    against = _ids([identifier for identifier, fit in fitting.items() if not fit])
-    effect = f"less likely: {against}" if against else "this rules out no candidate"
+    effect = _lowered([name for name, fit in fitting.items() if not fit], language)
     return Statement(
         "",
-        says=(f"Version {names}; {effect}.",),
+        says=(say("fact-version", language, names=names, effect=effect),),
         factors={i: OLDER_IF_FIXED if fit else 1 - OLDER_IF_FIXED for i, fit in fitting.items()},
         otherwise=0.5,
         environment=KnownEnvironment(versions=versions),
@@ -224,19 +238,21 @@ def _versions(
 
 
 def _hardware(
-    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
+    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment, language: Language
 ) -> Statement | None:
     found = [index for index, family in enumerate(FAMILIES) if names_family(family, clause)]
     if len(found) != 1:
         return None
     option = hardware(candidates).options[found[0]]
     return statement_from_option(
-        option, f"Accelerators: {option.text}.", settled_questions=("hardware",)
+        option,
+        say("fact-hardware", language, names=option.text),
+        settled_questions=("hardware",),
     )
 
 
 def _systems(
-    clause: str, candidates: Sequence[Incident], known: KnownEnvironment
+    clause: str, candidates: Sequence[Incident], known: KnownEnvironment, language: Language
 ) -> Statement | None:
     """It runs with these systems: speaks for the records that are about them."""
     needed = {incident.id: systems_of(incident) for incident in candidates}
@@ -246,7 +262,7 @@ def _systems(
         return None
     return Statement(
         "",
-        says=(f"It runs with {_listed(named)}.",),
+        says=(say("fact-systems", language, names=_listed(named)),),
         factors={i: RUNS_IF_NEEDED for i, needs in needed.items() if needs & named},
         otherwise=RUNS_IF_NOT,
         environment=KnownEnvironment(systems=named),

@@ -9,6 +9,7 @@ import msgspec
 
 from kb.conversation.done_steps import STEP_DONE, parse_done_step
 from kb.conversation.facts import extract_facts
+from kb.conversation.language import say
 from kb.conversation.readings import (
     named_by,
     of_outputs,
@@ -26,7 +27,7 @@ _CLAUSES = re.compile(r"(?<!\s)\s*[,;，；。]\s*|\.\s+|(?<!\s)\s+but\s+|但是
 
 def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
     """What the text states; None where nothing of it was understood."""
-    if not STEP_DONE.fullmatch(text) and _is_output(text, knowledge):
+    if not STEP_DONE.fullmatch(text) and is_output(text, knowledge):
         return search_output(text, conversation, knowledge)
     parts, rest = _by_rule(text, conversation, knowledge)
     if found := _searched(rest, conversation, knowledge):
@@ -47,7 +48,7 @@ def search_output(
     return combine(text, [found]) if found else None
 
 
-def _is_output(text: str, knowledge: KnowledgeBase) -> bool:
+def is_output(text: str, knowledge: KnowledgeBase) -> bool:
     """Lines of a program are not taken apart."""
     if read_pasted(text, knowledge):
         return True
@@ -68,7 +69,7 @@ def _by_rule(
         if taken:
             parts.append(taken)
             continue
-        facts = extract_facts(clause, candidates, conversation.known)
+        facts = extract_facts(clause, candidates, conversation.known, conversation.language)
         parts.extend(facts.parts)
         if facts.left:
             rest.append(clause)
@@ -85,6 +86,6 @@ def _searched(
     owners = {name: ratio for one in clauses for name, ratio in named_by(one, incidents).items()}
     if not owners:
         return found
-    said = tuple(f"[{name}] describes this itself." for name in owners)
+    said = tuple(say("describes-itself", conversation.language, id=name) for name in owners)
     base = found or Statement("")
     return speaking_for(msgspec.structs.replace(base, says=said), owners, conversation)

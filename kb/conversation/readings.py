@@ -11,6 +11,7 @@ import msgspec
 from index.tokens import tokenize
 from kb.checks.recognise import is_prompt
 from kb.conversation.done_steps import only_looks
+from kb.conversation.language import Language, say
 from kb.conversation.search import STATEMENT_FILE, search_statement
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
@@ -90,7 +91,7 @@ def of_outputs(
     ]
     statement = msgspec.structs.replace(
         base,
-        says=(*_said(read), *base.says),
+        says=(*_said(read, conversation.language), *base.says),
         found=(*base.found, *new),
         checks=tuple(sorted(read.checks)),
         readings=ratios,
@@ -110,7 +111,7 @@ def _ratios(
     return unmoved | likelihood_ratios(fresh, knowledge.guides, run)
 
 
-def _said(read: OutputsRead) -> Iterator[str]:
+def _said(read: OutputsRead, language: Language) -> Iterator[str]:
     for one in read.observations[:_MAX_OBSERVATIONS_NAMED]:
         yield f"{quote(one.check)}: {one.text.removesuffix('.')}."
     telling = {one.check for one in read.observations}
@@ -118,7 +119,8 @@ def _said(read: OutputsRead) -> Iterator[str]:
         if output.is_normal and output.check.id not in telling:
             body = output.check.body
             limits = [limit.text for limit in (*body.cannot_see, *body.false_pass)]
-            yield " ".join([f"{quote(output.check.id)}: nothing abnormal.", *limits[:1]])
+            normal = say("nothing-abnormal", language, check=quote(output.check.id))
+            yield " ".join([normal, *limits[:1]])
 
 
 def speaking_for(

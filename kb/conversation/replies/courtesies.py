@@ -1,0 +1,40 @@
+"""What needs no knowledge: greetings, thanks, anger, and what is none of the tool's business."""
+
+from __future__ import annotations
+
+from kb.conversation.acts import Acted
+from kb.conversation.language import say
+from kb.conversation.next_step import task_of
+from kb.conversation.replies.answer import Answer, in_short, with_task
+from kb.conversation.state import Conversation
+from kb.corpus.base import KnowledgeBase
+
+
+def thanks(_acted: Acted, conversation: Conversation, _knowledge: KnowledgeBase) -> Answer:
+    """One line."""
+    key = "thanks-solved" if conversation.solved else "thanks"
+    return Answer(say(key, conversation.language))
+
+
+def greeting(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """One line: what to say first, or where we are."""
+    language = conversation.language
+    task = task_of(conversation, knowledge)
+    if task is None:
+        return Answer(say("greeting", language))
+    return Answer(say("greeting-on", language, what=in_short(task)))
+
+
+def frustration(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """One line of sympathy, and the one thing to do."""
+    language = conversation.language
+    task = task_of(conversation, knowledge)
+    said = say("frustration", language)
+    return (
+        with_task(said, task, language) if task else Answer(f"{said} {say('greeting', language)}")
+    )
+
+
+def fixed(key: str, conversation: Conversation) -> Answer:
+    """A sentence that is always the same."""
+    return Answer(say(key, conversation.language))

@@ -1,0 +1,99 @@
+"""What came of it: it works, or it did not help."""
+
+from __future__ import annotations
+
+from kb.conversation.acts import Acted
+from kb.conversation.done_steps import FixStep, only_looks, steps_alike, taken_steps
+from kb.conversation.language import say
+from kb.conversation.next_step import open_steps, task_of
+from kb.conversation.replies.answer import Answer, paragraphs, sentences, with_task
+from kb.conversation.replies.meant import (
+    first_record,
+    record_meant,
+    task_named,
+    task_shown,
+)
+from kb.conversation.speech import cite, first_sentence
+from kb.conversation.state import Conversation, Solved, Statement
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import NextCheck
+from kb.incident import Incident
+from kb.soft_breaks import join_soft_breaks
+from kb.verdict import percent
+
+_MAX_RECORDS_COMPARED = 3
+"""Likeliest records whose steps are compared with what is said to have helped."""
+
+
+def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What it was, what helped, how to be sure, and how it stays away."""
+    language = conversation.language
+    helped = _helped(acted, conversation, knowledge)
+    named = record_meant(acted.text, conversation, knowledge)
+    incident = helped.incident if helped else named or first_record(conversation)
+    solved = Solved(incident.id if incident else "", helped.number if helped else 0)
+    said = say("success", language)
+    statement = Statement(acted.text, says=(said,), solved=solved)
+    if incident is None:
+        return Answer(sentences([said, say("success-unknown", language)]), statement=statement)
+    parts = [
+        sentences([said, _was(incident, helped, conversation)]),
+        say("success-verify", language, text=join_soft_breaks(incident.body.verify)),
+    ]
+    if incident.body.prevention:
+        text = first_sentence(incident.body.prevention)
+        parts.append(say("success-prevent", language, text=text))
+    parts.append(say("success-offer", language))
+    return Answer(paragraphs(parts), records=(incident.id,), statement=statement)
+
+
+def _was(incident: Incident, helped: FixStep | None, conversation: Conversation) -> str:
+    language, record = conversation.language, cite(incident)
+    if helped is None:
+        return say("success-was", language, record=record)
+    text = join_soft_breaks(helped.step.text)
+    return say("success-was-step", language, record=record, number=helped.number, text=text)
+
+
+def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> FixStep | None:
+    """The step that is named, else the one that was done or shown last and changes something."""
+    named = task_named(acted.text, conversation, knowledge)
+    incidents = [match.incident for match in conversation.matches[:_MAX_RECORDS_COMPARED]]
+    last = task_shown(conversation, knowledge)
+    for task in (named, *reversed(list(taken_steps(conversation))), last):
+        if isinstance(task, FixStep) and not only_looks(task.step):
+            return task
+    return None if named else next(steps_alike(acted.text, incidents, knowledge), None)
+
+
+def failure(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """Ask which step, tell how to see whether it took effect, and go on."""
+    language = conversation.language
+    incident = first_record(conversation)
+    task = task_of(conversation, knowledge)
+    if incident is None:
+        if task is None:
+            return Answer(say("failure-nothing", language))
+        return with_task(say("frustration", language), task, language)
+    last = next(reversed(list(taken_steps(conversation))), None)
+    shown = task_shown(conversation, knowledge)
+    if isinstance(shown, NextCheck):
+        return with_task(say("failure-nothing", language), shown, language)
+    parts = [_which(incident, last, conversation)]
+    for match in conversation.matches[1:2]:
+        record, share = cite(match.incident), percent(match.confidence)
+        parts.append(say("failure-go-on", language, record=record, share=share))
+    said = paragraphs(parts)
+    return with_task(said, task, language) if task else Answer(said)
+
+
+def _which(incident: Incident, last: FixStep | None, conversation: Conversation) -> str:
+    language = conversation.language
+    steps = [one for one in open_steps(incident, conversation) if not only_looks(one.step)]
+    verify = join_soft_breaks(incident.body.verify)
+    effect = say("failure-effect", language, verify=verify)
+    if last:
+        said = say("failure-step", language, number=last.number, id=last.incident.id)
+        return sentences([said, effect])
+    which = say("failure-which", language, number=steps[0].number) if steps else ""
+    return sentences([which, effect])
