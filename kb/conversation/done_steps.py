@@ -35,7 +35,8 @@ _NUMBER_WORDS = ("one two three four five", "first second third fourth fifth", "
 _NOT_HELD = re.compile(r"\b(?:have|had) (?:a|an|the|no|\d+)\b", re.IGNORECASE)
 _NUMBER = re.compile(
     r"\bstep\s*#?(?P<digits>\d{1,2}|one|two|three|four|five)\b"
-    r"|\b(?P<ordinal>first|second|third|fourth|fifth) step|第\s*(?P<zh>\d{1,2}|[一二三四五六])\s*步",
+    r"|\b(?P<ordinal>first|second|third|fourth|fifth) step"
+    r"|第\s*(?P<zh>\d{1,2}|[一二三四五六])\s*步",
     re.IGNORECASE,
 )
 _NUMBERS = {word: n for words in _NUMBER_WORDS for n, word in enumerate(words.split(), 1)}
@@ -94,7 +95,7 @@ def parse_done_step(
 def _sentence(taken: FixStep, language: Language, *, persists: bool) -> str:
     text, name = join_soft_breaks(taken.step.text), taken.incident.id
     step = say("marked-done", language, number=taken.number, id=name, text=text)
-    return f"{step} {say('persists', language)}" if persists else step
+    return " ".join([step, say("persists", language)]) if persists else step
 
 
 def only_looks(step: Step) -> bool:

@@ -124,7 +124,8 @@ def _for_upstream(conversation: Conversation) -> Iterator[str]:
     """What maintainers ask for first."""
     language = conversation.language
     incident = first_record(conversation)
-    yield f"**{say('upstream-title', language)}**"
+    title = say("upstream-title", language)
+    yield f"**{title}**"
     yield from _environment(conversation)
     yield from _seen(conversation)
     yield from _told(conversation)
