@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all lint lint-code schema test-models test-ray encoder confidence quality \
+.PHONY: demo test test-all lint lint-code schema test-models test-ray encoder acts confidence quality \
   ablation bench fuzz soak locks clean
 
 demo: $(VENV)/.installed
@@ -44,6 +44,9 @@ test-ray: $(VENV)/.ray
 encoder: $(VENV)/.models
 	$(BIN)/python -m benchmarks.train_encoder build/encoder
 	$(BIN)/python -m benchmarks.export_encoder index/model --trained build/encoder
+
+acts: $(VENV)/.models
+	$(BIN)/python -m benchmarks.train_acts
 
 confidence: $(VENV)/.models
 	@mkdir -p build

@@ -1,16 +1,33 @@
-"""The acts of a message: what each part of it does, told from examples in both languages."""
+"""What people do with the parts of a message: state a problem, ask why, say thanks.
+
+Fixed short phrases are read by rule (`commands.py`, `_FIXED`), all else by a classifier that learnt
+from example sentences (`act_model.py`). What a program printed is never classified.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
 from index.encoder import Encoder
+from kb.checks.recognise import is_prompt
+from kb.conversation.act_model import load_act_model
+from kb.conversation.commands import Request, to_command
+from kb.evidence.nature import is_human_written, is_log
+from kb.log.clean import replace_surrogates, strip_controls, without_escapes
+
+MAX_TALK_CHARACTERS = 1_000
+"""A message that is longer was pasted: it is the output of a program, whatever words are in it.
+Ten lines of a terminal, more than people type."""
 
 
 class Act(StrEnum):
-    """What a part of a message does."""
+    """What somebody does by saying something."""
 
     PROBLEM = "problem"
     OBSERVATION = "observation"
@@ -47,12 +64,115 @@ class Act(StrEnum):
 
 
 class Acted(msgspec.Struct, frozen=True):
-    """A part of a message, and what it does."""
+    """A part of a message, and what is done by it."""
 
     act: Act
     text: str
 
 
-def acts_of(_text: str, _encoder: Encoder) -> tuple[Acted, ...]:
-    """The parts of a message in their order; empty where all of it is evidence."""
-    return ()
+class _Reading(msgspec.Struct, frozen=True):
+    """How a text was understood, and how surely, from 0 to 1."""
+
+    act: Act
+    share: float
+
+
+_PARTS = re.compile(
+    r"(?<=[.!?])\s+|(?<=[。！？；])|(?<!\s)\s*\n\s*|(?<!\s)\s*[,，;]\s*(?=but\b|但|不过|可是)"
+)
+"""Between two parts of a message: sentences, lines, and what `but` sets against each other."""
+_MAX_PARTS = 8
+"""Sentences of a message that are read one by one; one with more is read as a whole."""
+
+_COMMANDS = {
+    Request.HELP: Act.WHO,
+    Request.UNDO: Act.UNDO,
+    Request.STATEMENTS: Act.SUMMARISE,
+    Request.WHY_NOT: Act.WHY_NOT,
+    Request.WHY: Act.WHY,
+    Request.FIX: Act.SHOW_FIX,
+    Request.NEXT: Act.NEXT,
+}
+_FIXED = tuple(
+    (act, re.compile(rf"(?:{pattern})[\s.!?~。！？]*", re.IGNORECASE))
+    for act, pattern in (
+        (Act.YES, r"y|ye[sp]|yeah|yup|sure|correct|right|是的?|对的?|有的?|会的?|嗯+|没错|确实"),
+        (Act.NO, r"no?|nope|nah|不是?|不对|否|没有|不会|都?没有?|并没有"),
+        (Act.DONT_KNOW, r"(?:i )?(?:don'?t|do not) know|dunno|no idea|idk|不知道|不清楚|不确定"),
+        (Act.THANKS, r"(?:many )?thanks?(?: you| a lot)?|thx|ty|谢谢你?|多谢|感谢"),
+        (Act.GREETING, r"hi|hello|hey|你好|您好|嗨|早上好|good (?:morning|evening|afternoon)"),
+        (Act.START_OVER, r"start over|reset|restart|重新开始|从头开始|重来"),
+    )
+)
+
+
+def acts_of(text: str, encoder: Encoder) -> tuple[Acted, ...]:
+    """The acts of a message, in its order; `OTHER` where nothing is recognised with confidence.
+
+    Lines of a program are one part, `OBSERVATION` behind a prompt and `PROBLEM` otherwise. Never
+    raises, whatever the text is; an empty one has no acts.
+    """
+    text = strip_controls(replace_surrogates(without_escapes(text))).strip()
+    if not text:
+        return ()
+    if len(text) > MAX_TALK_CHARACTERS:
+        return (_printed(text),)
+    return tuple(
+        acted
+        for is_printed, block in _blocks(text)
+        for acted in ((_printed(block),) if is_printed else _said(block, encoder))
+    )
+
+
+def _blocks(text: str) -> Iterator[tuple[bool, str]]:
+    """Runs of lines that a program printed, or that a person wrote. A single line that looks like a
+    program's is left to the classifier, unless it is behind a prompt: people quote them."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    for is_printed, run in groupby(zip(_looks(lines), lines, strict=True), itemgetter(0)):
+        block = [line for _, line in run]
+        yield is_printed and (len(block) > 1 or is_prompt(block[0])), "\n".join(block)
+
+
+def _looks(lines: Sequence[str]) -> Iterator[bool]:
+    """Whether each line is printed. Behind a prompt all are, until a person writes again."""
+    behind_prompt = False
+    for line in lines:
+        if is_prompt(line):
+            behind_prompt = True
+        elif is_human_written(line):
+            behind_prompt = False
+        yield behind_prompt or (is_log([line]) and not is_human_written(line))
+
+
+def _printed(text: str) -> Acted:
+    act = Act.OBSERVATION if is_prompt(text.split("\n", 1)[0]) else Act.PROBLEM
+    return Acted(act, text)
+
+
+def _said(text: str, encoder: Encoder) -> tuple[Acted, ...]:
+    """The acts of words of a person. They are taken apart where each part is understood more surely
+    than the whole, and the parts do different things."""
+    parts = [part for part in _PARTS.split(text) if part and part.strip()]
+    if not 1 < len(parts) <= _MAX_PARTS:
+        return (Acted(_read([text], encoder)[0].act, text),)
+    whole, *readings = _read([text, *parts], encoder)
+    acts = {reading.act for reading in readings}
+    if len(acts) > 1 and min(reading.share for reading in readings) >= whole.share:
+        return tuple(Acted(one.act, part) for one, part in zip(readings, parts, strict=True))
+    return (Acted(whole.act, text),)
+
+
+def _read(texts: Sequence[str], encoder: Encoder) -> list[_Reading]:
+    model = load_act_model()
+    return [
+        _Reading(fixed, 1.0) if (fixed := _fixed(text)) else _Reading(Act(name), share)
+        for text, (name, share) in zip(texts, model.read(texts, encoder), strict=True)
+    ]
+
+
+def _fixed(text: str) -> Act | None:
+    """The act of a short phrase that has only one meaning."""
+    command = to_command(text)
+    if command:
+        return _COMMANDS[command.request]
+    return next((act for act, pattern in _FIXED if pattern.fullmatch(text)), None)

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from kb.conversation.acts import Act, Acted, acts_of
+from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted, acts_of
 from kb.conversation.answers import is_answer, match_answer
-from kb.conversation.commands import Request, to_command
+from kb.conversation.commands import to_command
 from kb.conversation.interpret import interpret, is_output, search_output
 from kb.conversation.language import Language, language_of, say
 from kb.conversation.next_step import name_of, task_of
 from kb.conversation.opening import opening
 from kb.conversation.outcome import Outcome
-from kb.conversation.replies import COURTESIES, Answer, answer_to, paragraphs, told
+from kb.conversation.replies import COURTESIES, Answer, answer_to, paragraphs
 from kb.conversation.replies.answer import described_task
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
@@ -26,23 +26,11 @@ from kb.questions import QuestionPlan, next_question
 from kb.questions.observe import NO, YES
 from kb.verdict import Verdict
 
-MAX_TALK_CHARACTERS = 1_000
-"""A message that is longer was pasted: it is searched as the output of a program, whatever words
-are in it. Ten lines of a terminal, more than people type."""
 _MAX_ANSWERS = 2
 """Requests of one message that are answered; a longer reply is not read."""
 
 _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.CORRECTION})
 """Acts that are evidence."""
-_REQUESTED = {
-    Request.HELP: Act.WHO,
-    Request.UNDO: Act.UNDO,
-    Request.WHY_NOT: Act.WHY_NOT,
-    Request.WHY: Act.WHY,
-    Request.FIX: Act.SHOW_FIX,
-    Request.NEXT: Act.NEXT,
-}
-"""The acts of fixed phrases."""
 
 
 def begin(diagnosis: Diagnosis, earlier: Sequence[Outcome] = ()) -> Conversation:
@@ -94,20 +82,14 @@ def _language_of_input(diagnosis: Diagnosis) -> Language:
 
 
 def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
-    """The acts of a message; fixed phrases first. Empty where all of it is evidence."""
-    command = to_command(text)
-    if command and command.request in _REQUESTED:
-        return (Acted(_REQUESTED[command.request], text),)
-    is_line = "\n" not in text and is_output(text, knowledge)
-    return () if is_line else acts_of(text, knowledge.encoder)
+    """The acts of a message. A line that a record knows is evidence, whatever else it may say."""
+    is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
+    return (Acted(Act.PROBLEM, text),) if is_line else acts_of(text, knowledge.encoder)
 
 
 def _acted(
     conversation: Conversation, text: str, parts: Sequence[Acted], knowledge: KnowledgeBase
 ) -> Conversation:
-    command = to_command(text)
-    if command and command.request is Request.STATEMENTS:
-        return _answered(conversation, [told(conversation)])
     acts = {part.act for part in parts}
     if Act.UNDO in acts:
         return _undo(conversation)
@@ -137,7 +119,7 @@ def _evidence(text: str, parts: Sequence[Acted]) -> str | None:
     """What of a message is evidence: all of it where it has no other acts, and nothing of one
     that tells of a success, whose words must not lower what helped."""
     told_parts = [part.text for part in parts if part.act in _TOLD]
-    if not parts or len(told_parts) == len(parts):
+    if len(told_parts) == len(parts):
         return text
     if not told_parts or any(part.act is Act.SUCCESS for part in parts):
         return None

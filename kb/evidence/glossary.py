@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -25,9 +26,18 @@ def translate(text: str) -> str:
     """
     if not has_chinese(text):
         return text
-    terms, pattern = _terms()
-    glossed = pattern.sub(lambda match: f" {terms[match[0]]} ", text)
+    glossed = gloss(text, terms(), _pattern())
     return re.sub(r"[ ,.]*\s[ ,.]*", " ", _OTHER_CHINESE.sub(" ", glossed)).strip()
+
+
+def gloss(text: str, words: Mapping[str, str], pattern: re.Pattern[str]) -> str:
+    """Replace what the pattern of `longest_of(words)` finds by its English words."""
+    return pattern.sub(lambda match: f" {words[match[0]]} ", text)
+
+
+def longest_of(words: Iterable[str]) -> re.Pattern[str]:
+    """A pattern that finds any of them, the longest where several begin."""
+    return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
 
 
 @cache
@@ -41,8 +51,12 @@ def _source() -> bytes:
 
 
 @cache
-def _terms() -> tuple[dict[str, str], re.Pattern[str]]:
+def terms() -> dict[str, str]:
+    """The terms of the field and the English words for each."""
     sections = tomllib.loads(_source().decode())
-    terms = {term: words for section in sections.values() for term, words in section.items()}
-    longest_first = sorted(terms, key=len, reverse=True)
-    return terms, re.compile("|".join(map(re.escape, longest_first)))
+    return {term: words for section in sections.values() for term, words in section.items()}
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    return longest_of(terms())

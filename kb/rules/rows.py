@@ -205,6 +205,12 @@ class Failure(Rule, frozen=True, kw_only=True):
     role: Role
 
 
+class Trigger(Rule, frozen=True, kw_only=True):
+    """Words by which a clause does not say that something is so, here and now."""
+
+    scope: Literal["negated", "hypothetical", "past", "elsewhere"]
+
+
 class Wrapper(Rule, frozen=True, kw_only=True):
     """An exception that only reports another one."""
 

@@ -27,12 +27,14 @@ from kb.contribute.neutral import is_host, is_public, neutral
 from kb.contribute.signatures import literal_parts
 from kb.contribute.todo_marks import find_blanks
 from kb.conversation import Conversation, begin, reply
+from kb.conversation.acts import acts_of
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import to_command
 from kb.conversation.done_steps import parse_done_step
 from kb.conversation.facts import extract_facts
 from kb.conversation.interpret import interpret
 from kb.conversation.naming import record_by_name
+from kb.conversation.scope import clauses_of
 from kb.conversation.speech import tool_turn
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
@@ -237,11 +239,13 @@ FUNCTIONS: dict[str, Reader] = {
     "PRINTED": Reader(lambda text: [pattern.search(text) for pattern in PRINTED.values()]),
     "is_answer": Reader(is_answer),
     "to_command": Reader(to_command, _REQUESTS),
+    "clauses_of": Reader(clauses_of, ("if ", "没有", "on another ", "can't ")),
     "extract_facts": Reader(lambda text: extract_facts(text, INCIDENTS[:3], KnownEnvironment())),
     "tool_turn": Reader(lambda text: tool_turn(text, ())),
 }
 
 TALK: dict[str, Callable[[str, Conversation, KnowledgeBase], object]] = {
+    "acts_of": lambda text, _conversation, knowledge: acts_of(text, knowledge.encoder),
     "match_answer": match_answer,
     "parse_done_step": parse_done_step,
     "interpret": interpret,

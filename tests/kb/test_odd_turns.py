@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kb.conversation import Conversation, Speaker, begin, reply
-from kb.conversation.dialogue import MAX_TALK_CHARACTERS
+from kb.conversation.acts import MAX_TALK_CHARACTERS
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.log import Log

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from index.signatures import Scanner
+from kb.conversation.scope import Scope, scope_of
 from kb.diagnosis.scan import scan_log
 from kb.evidence.accelerators import (
     FAMILIES,
@@ -56,6 +57,7 @@ from kb.rules.rows import (
     System,
     Time,
     Token,
+    Trigger,
     Version,
     Wrapper,
 )
@@ -207,6 +209,21 @@ def test_a_generation_of_accelerators_is_named(row: Generation) -> None:
 def test_a_wrapper_is_known(row: Wrapper) -> None:
     for example in row.examples:
         assert re.search(row.pattern, example), example
+
+
+@each(*read_rows("scope", "trigger", Trigger))
+def test_a_trigger_sets_the_scope(row: Trigger) -> None:
+    for example in row.examples:
+        assert scope_of(example) is Scope(row.scope), example
+    for example in row.not_examples:
+        assert scope_of(example) is not Scope(row.scope), example
+
+
+@each(*read_rows("scope", "lookalike", Rule))
+def test_what_looks_like_a_trigger_is_none(row: Rule) -> None:
+    for example in row.examples:
+        assert re.search(row.pattern, example, re.IGNORECASE), example
+        assert scope_of(example) is Scope.AFFIRMED, example
 
 
 def test_every_file_is_read_here() -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from kb.conversation.acts import Acted
+from kb.conversation.commands import Request, to_command
 from kb.conversation.done_steps import taken_steps
 from kb.conversation.language import joined, say
 from kb.conversation.next_step import playbooks_of, symptom_of, task_of
@@ -42,7 +43,10 @@ _MAX_LINKS = 3
 
 
 def summarise(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """For whom it is said: a manager, an upstream project, or a ticket."""
+    """For whom it is said: a manager, an upstream project, or a ticket; or what the user stated."""
+    command = to_command(acted.text)
+    if command and command.request is Request.STATEMENTS:
+        return _statements(conversation)
     if _MANAGER.search(acted.text):
         return _note(_for_manager(conversation, knowledge), conversation)
     if _UPSTREAM.search(acted.text):
@@ -58,7 +62,7 @@ def hand_over(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
     return _note(iter(parts), conversation)
 
 
-def told(conversation: Conversation) -> Answer:
+def _statements(conversation: Conversation) -> Answer:
     """The statements of the user, and how each was understood."""
     language = conversation.language
     if not conversation.statements:
