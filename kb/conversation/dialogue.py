@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -9,13 +10,13 @@ import msgspec
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted, acts_of
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import to_command
-from kb.conversation.interpret import interpret, is_output, search_output
+from kb.conversation.interpret import interpret, is_output, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
-from kb.conversation.next_step import name_of, task_of
+from kb.conversation.next_step import cause_shown, name_of, task_of
 from kb.conversation.opening import opening
 from kb.conversation.outcome import Outcome
 from kb.conversation.replies import COURTESIES, Answer, answer_to, paragraphs
-from kb.conversation.replies.answer import described_task
+from kb.conversation.replies.answer import described_task, named_cause
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
 from kb.corpus.base import KnowledgeBase
@@ -31,6 +32,11 @@ _MAX_ANSWERS = 2
 
 _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.CORRECTION})
 """Acts that are evidence."""
+_MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
+"""Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
+_CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
+_MAX_CLAUSES = 4
+"""Of a sentence that is read again, each by itself."""
 
 
 def begin(diagnosis: Diagnosis, earlier: Sequence[Outcome] = ()) -> Conversation:
@@ -84,7 +90,25 @@ def _language_of_input(diagnosis: Diagnosis) -> Language:
 def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     """The acts of a message. A line that a record knows is evidence, whatever else it may say."""
     is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
-    return (Acted(Act.PROBLEM, text),) if is_line else acts_of(text, knowledge.encoder)
+    if is_line:
+        return (Acted(Act.PROBLEM, text),)
+    parts = acts_of(text, knowledge.encoder)
+    finer = _behind_courtesy(text, knowledge) if _is_courtesy(parts) else []
+    return tuple(finer) or parts
+
+
+def _is_courtesy(parts: Sequence[Acted]) -> bool:
+    return len(parts) == 1 and parts[0].act in COURTESIES
+
+
+def _behind_courtesy(text: str, knowledge: KnowledgeBase) -> list[Acted]:
+    """The requests and results that stand beside a courtesy in one sentence: "thanks, that fixed
+    it", "that did not help, what else"."""
+    clauses = [clause for clause in _CLAUSES.split(text) if clause.strip()]
+    if not 1 < len(clauses) <= _MAX_CLAUSES:
+        return []
+    parts = [part for clause in clauses for part in acts_of(clause, knowledge.encoder)]
+    return [part for part in parts if part.act not in COURTESIES | _TOLD]
 
 
 def _acted(
@@ -95,12 +119,15 @@ def _acted(
         return _undo(conversation)
     if Act.START_OVER in acts:
         return _start_over(conversation, knowledge)
+    if acts == {Act.OTHER} and is_answer(text):
+        return _answered(conversation, [Answer(_no_answer(conversation))])
     evidence = _evidence(text, parts)
     requests = _requests(parts)
     if evidence is None:
+        remark = read_remark(text, conversation, knowledge) if acts <= _MAY_STATE else None
+        if remark:
+            return _heard(conversation, text, remark, knowledge)
         return _answers(conversation, requests, knowledge)
-    if is_answer(text):
-        return _answered(conversation, [Answer(_no_answer(conversation))])
     if _is_bare(conversation):
         return _diagnosed(conversation, evidence, knowledge)
     statement = interpret(evidence, conversation, knowledge)
@@ -198,6 +225,9 @@ def _heard(
         return _answered(conversation, [Answer(say("other", conversation.language))])
     after = _rerank(conversation, statement)
     answers = [Answer(_reason(conversation, after, statement))]
+    shown = cause_shown(after, knowledge) if statement.checks else None
+    if shown:
+        answers.append(Answer(named_cause(*shown, "cause-shown", after.language)))
     task = task_of(after, knowledge)
     if task and name_of(task) not in _shown(conversation):
         text = described_task(task, after.language)
@@ -212,8 +242,10 @@ def _shown(conversation: Conversation) -> frozenset[str]:
 
 
 def _reason(before: Conversation, after: Conversation, statement: Statement) -> str:
-    reason = " ".join(statement.says)
-    return f"{reason} {_effect(before.matches, after.matches, after.language)}".strip()
+    effect = _effect(before.matches, after.matches, after.language)
+    if not before.matches and not after.matches:
+        effect = ""
+    return " ".join(filter(None, [*statement.says, effect])) or effect
 
 
 def _is_bare(conversation: Conversation) -> bool:

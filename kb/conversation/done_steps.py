@@ -77,14 +77,18 @@ def parse_done_step(
     if not taken:
         unknown = say("no-such-step", conversation.language, text=quote(clause))
         return Statement("", says=(unknown,)) if acted else None
+    return failed_steps(taken, conversation.language)
+
+
+def failed_steps(taken: Sequence[FixStep], language: Language) -> Statement:
+    """Steps that were done, though the problem persists."""
     cures = [done for done in taken if not only_looks(done.step)]
     asked = effect_question(cures[0].incident, cures[0].number) if cures else None
     failed = [done.incident.id for done in (cures[1:] if asked else cures)]
     return Statement(
         "",
         says=tuple(
-            _sentence(done, conversation.language, persists=done.incident.id in failed)
-            for done in taken
+            _sentence(done, language, persists=done.incident.id in failed) for done in taken
         ),
         factors=dict.fromkeys(failed, PERSISTS_IF_RIGHT),
         asks=asked,

@@ -12,6 +12,7 @@ import msgspec
 
 from index.tokens import tokenize
 from kb.conversation.language import Language, say
+from kb.conversation.scope import Scope, scope_of
 from kb.conversation.state import Statement, statement_from_option
 from kb.evidence.accelerators import FAMILIES, names_family
 from kb.evidence.systems import alternatives, full_names, system_patterns, systems_in
@@ -55,6 +56,12 @@ _NEGATED = re.compile(
     r"|(?:我们|这边|这里|也|并|都|还){0,3}(?:没有用|没有|没用|没看到|没|不在|不是|不用|无)(?P<zh>.+)",
     re.IGNORECASE,
 )
+_DENIAL = re.compile(
+    r"(?:\b(?:no|not|never|none|without|dont|doesnt|isnt|arent|wasnt|havent)\b|n['’]t\b"
+    r"|没有?看?到?|不[是在用会]|从不|并不|并非|未)(?:\s*(?:use|using|run|running|have|see|any|a|an|in)\b)*\s*",
+    re.IGNORECASE,
+)
+"""Where in a clause that denies something the denial ends."""
 _TROUBLE = re.compile(
     r"\b(?:xid|ecc|oom|out of memory|nan|segfault|core dumps?|firewall|containers?|docker|vpn|mig"
     r"|exceptions?|packet loss)\b|容器|防火墙|丢包|异常",
@@ -150,22 +157,35 @@ def _also_nodes(what: str, candidates: Sequence[Incident], language: Language) -
 
 
 def _absent(clause: str, candidates: Sequence[Incident], language: Language) -> Statement | None:
-    """What a record needs, or prints, is not there."""
-    match = _NEGATED.match(clause)
-    if not match:
+    """What a record needs, or prints, is not there. None where nothing is denied, or where the
+    absence is a symptom itself."""
+    what = _denied(clause)
+    if not what:
         return None
-    what = match["what"] or match["zh"]
     named = frozenset(systems_in(what))
     first = next(tokenize(what), "")
-    if first in _ORDINARY and not _TROUBLE.search(what):
+    if first in _ORDINARY and not named and not _TROUBLE.search(what):
         return None
     words = set(tokenize(what)) - _ORDINARY
     ids = [i.id for i in candidates if systems_of(i) & named or words & _printed(i)]
     telling = bool(ids) and len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
-    if not telling and not _TROUBLE.search(what):
+    if not telling and not named and not _TROUBLE.search(what):
         return None
-    reason = say("absent", language, what=what.strip())
-    return _against(ids if telling else (), ABSENT_IF_NEEDED, reason, language)
+    reason = say("absent", language, what=what)
+    against = _against(ids if telling else (), ABSENT_IF_NEEDED, reason, language)
+    # It is not asked for again.
+    return msgspec.structs.replace(against, environment=KnownEnvironment(systems=named))
+
+
+def _denied(clause: str) -> str:
+    """What is said to be absent; empty where nothing is."""
+    match = _NEGATED.match(clause)
+    if match:
+        return (match["what"] or match["zh"]).strip()
+    if scope_of(clause) is not Scope.NEGATED or _NODES.search(clause):
+        return ""
+    denial = _DENIAL.search(clause)
+    return clause[denial.end() :].strip() if denial else ""
 
 
 def _printed(incident: Incident) -> set[str]:

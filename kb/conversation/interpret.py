@@ -16,7 +16,9 @@ from kb.conversation.readings import (
     read_pasted,
     speaking_for,
 )
-from kb.conversation.search import search_statement
+from kb.conversation.scope import Scope, scope_of
+from kb.conversation.search import likeliest_by_words, search_statement
+from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement, combine
 from kb.corpus.base import KnowledgeBase
 from kb.evidence import collect
@@ -31,6 +33,20 @@ def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -
         return search_output(text, conversation, knowledge)
     parts, rest = _by_rule(text, conversation, knowledge)
     if found := _searched(rest, conversation, knowledge):
+        parts.append(found)
+    return combine(text, parts) if parts else None
+
+
+def read_remark(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement | None:
+    """What a message states that nobody may have meant as a statement: only what rules understand,
+    and words that name a record by themselves; None where that is nothing."""
+    if scope_of(text) is Scope.HYPOTHETICAL:
+        return None
+    parts, rest = _by_rule(text, conversation, knowledge)
+    telling = [clause for clause in rest if likeliest_by_words(clause, knowledge)]
+    if found := _searched(telling, conversation, knowledge):
         parts.append(found)
     return combine(text, parts) if parts else None
 
@@ -69,11 +85,24 @@ def _by_rule(
         if taken:
             parts.append(taken)
             continue
+        aside = _not_now(clause, conversation)
+        if aside:
+            parts.append(aside)
+            continue
         facts = extract_facts(clause, candidates, conversation.known, conversation.language)
         parts.extend(facts.parts)
         if facts.left:
             rest.append(clause)
     return parts, rest
+
+
+def _not_now(clause: str, conversation: Conversation) -> Statement | None:
+    """What is asked, supposed, past or elsewhere is heard, and changes no belief."""
+    scope = scope_of(clause)
+    if scope in (Scope.AFFIRMED, Scope.NEGATED):
+        return None
+    said = say(f"scope-{scope}", conversation.language, text=quote(clause))
+    return Statement("", says=(said,))
 
 
 def _searched(

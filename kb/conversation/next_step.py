@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 from kb.conversation.done_steps import FixStep, only_looks
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck, PlaybookMatch, Standing, next_check, weighed_playbooks
+from kb.diagnosis.confidence import belief_of_causes
 from kb.incident import Incident
+from kb.playbook import Cause, Playbook
 from kb.verdict import Verdict
 
 Task = NextCheck | FixStep
@@ -37,6 +40,25 @@ def symptom_of(conversation: Conversation, knowledge: KnowledgeBase) -> Playbook
         return None
     best = conversation.matches[0].confidence if conversation.matches else 0.0
     return playbooks[0] if playbooks[0].confidence > best else None
+
+
+def cause_shown(
+    conversation: Conversation, knowledge: KnowledgeBase
+) -> tuple[Playbook, Cause] | None:
+    """The likeliest cause of a leading symptom, where an output that was pasted speaks for it."""
+    shares = {match.incident.id: match.confidence for match in conversation.matches}
+    ratios = conversation.readings
+    found: list[tuple[float, Playbook, Cause]] = []
+    for match in playbooks_of(conversation, knowledge):
+        playbook = match.playbook
+        belief = belief_of_causes(playbook, shares, ratios)
+        found += [
+            (match.confidence * belief.shares[cause.key], playbook, cause)
+            for cause in playbook.body.causes
+            if ratios.get(f"{playbook.id}:{cause.key}", 1.0) > 1
+        ]
+    best = max(found, key=itemgetter(0), default=None)
+    return best[1:] if best else None
 
 
 def check_to_run(conversation: Conversation, knowledge: KnowledgeBase) -> NextCheck | None:

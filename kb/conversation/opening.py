@@ -102,9 +102,10 @@ def _likely(diagnosis: Diagnosis, language: Language) -> str:
 
 
 def _had_before(diagnosis: Diagnosis, earlier: Iterable[Outcome], language: Language) -> str:
-    """When the likeliest incident was solved here the last time, and what helped."""
-    first = diagnosis.matches[0].incident.id if diagnosis.matches else ""
-    last = next((outcome for outcome in earlier if first and outcome.record == first), None)
+    """When the same incident or symptom was solved here the last time, and what helped."""
+    leading = [match.incident.id for match in diagnosis.matches[:1]]
+    leading += [match.playbook.id for match in diagnosis.playbooks[:1]]
+    last = next((outcome for outcome in earlier if outcome.record in leading), None)
     if last is None:
         return ""
     step = last.step

@@ -114,6 +114,8 @@ def _ratios(
 def _said(read: OutputsRead, language: Language) -> Iterator[str]:
     for one in read.observations[:_MAX_OBSERVATIONS_NAMED]:
         yield f"{quote(one.check)}: {one.text.removesuffix('.')}."
+        if one.suggests and one.abnormal:
+            yield say("points-to", language, what=one.suggests.removesuffix("."))
     telling = {one.check for one in read.observations}
     for output in read.outputs:
         if output.is_normal and output.check.id not in telling:

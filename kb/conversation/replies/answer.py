@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kb.conversation.language import Language
+from kb.conversation.language import Language, say
 from kb.conversation.next_step import Task, name_of
 from kb.conversation.speech import describe_step, described_check
 from kb.conversation.state import Statement
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
+from kb.playbook import Cause, Playbook
+from kb.soft_breaks import join_soft_breaks
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -57,3 +59,15 @@ def in_short(task: Task) -> str:
     if isinstance(task, NextCheck):
         return f"{task.check.title} [{task.check.id}]"
     return f"{task.number}. {task.step.text} [{task.incident.id}]".replace("\n", " ")
+
+
+def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) -> str:
+    """A cause of a symptom, and its remedy, in the sentence of this key."""
+    return say(
+        key,
+        language,
+        title=playbook.title,
+        id=playbook.id,
+        cause=join_soft_breaks(cause.cause),
+        remedy=cause.remedy.rstrip("."),
+    )

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from kb.conversation.acts import Acted
 from kb.conversation.language import Language, say
-from kb.conversation.next_step import name_of, playbooks_of, symptom_of, task_of
-from kb.conversation.replies.answer import Answer, described_task, paragraphs, sentences
+from kb.conversation.next_step import cause_shown, name_of, playbooks_of, symptom_of, task_of
+from kb.conversation.replies.answer import (
+    Answer,
+    described_task,
+    named_cause,
+    paragraphs,
+    sentences,
+)
 from kb.conversation.replies.meant import first_record, record_meant
 from kb.conversation.speech import cite, first_sentence, quote_with_location
 from kb.conversation.state import Conversation
@@ -36,7 +42,9 @@ def most_likely(_acted: Acted, conversation: Conversation, knowledge: KnowledgeB
             parts.append(say("evidence", language, lines=quote_with_location(lines[0])))
         parts.append(say("cause", language, text=first_sentence(incident.body.cause)))
     elif symptom:
-        parts, lines = [_bet_on_cause(symptom, language)], ()
+        shown = cause_shown(conversation, knowledge)
+        bet = named_cause(*shown, "cause-shown", language) if shown else ""
+        parts, lines = [bet or _bet_on_cause(symptom, language)], ()
     else:
         return Answer(say("bet-nothing", language))
     text = paragraphs([sentences(parts), described_task(task, language) if task else ""])

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from index.tokens import tokenize
 from kb.check import Check, Place
+from kb.conversation.acts import MAX_TALK_CHARACTERS
 from kb.conversation.commands import to_command
 from kb.conversation.done_steps import FixStep, step_by_number, steps_alike
 from kb.conversation.naming import record_by_name
 from kb.conversation.next_step import Task, name_of, playbooks_of, task_of
-from kb.conversation.state import Conversation
+from kb.conversation.scope import Scope, clauses_of
+from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import NextCheck
+from kb.diagnosis import NextCheck, PlaybookMatch
 from kb.evidence.glossary import translate
 from kb.incident import Incident
+from kb.playbook import Cause
 
 _POSITION = re.compile(
     r"(?:\b(?:number|no\.?|candidate|option|record|cause|match)\s*#?|#)(?P<number>\d{1,2})\b"
@@ -47,6 +51,8 @@ _PLACES = (
 )  # fmt: skip
 """Environments, and how a message names them."""
 _SYSTEMS = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
+_MIN_CAUSE_SHARE = 0.5
+"""Minimum share of the words of a guess that a cause has, from 0 to 1."""
 _MAX_TURNS_BACK = 6
 """Turns in which "it" is looked for; what was said before is forgotten."""
 
@@ -108,11 +114,20 @@ def task_shown(conversation: Conversation, knowledge: KnowledgeBase, text: str =
 def place_of(text: str, conversation: Conversation) -> Place:
     """Where a command is to be run: as the message says, or as the log and the user said."""
     named = place_named(text)
-    if named:
-        return named
-    running = {*conversation.diagnosis.evidence.facts.systems, *conversation.known.systems}
+    spoken = (turn.text for turn in reversed(conversation.turns) if turn.speaker is Speaker.USER)
+    for said in () if named else spoken:
+        named = named or _place_told(said)
+    running = conversation.diagnosis.evidence.facts.systems
     known = (place for system, place in _SYSTEMS.items() if system in running)
-    return next(known, Place.BARE)
+    return named or next(known, Place.BARE)
+
+
+def _place_told(text: str) -> Place | None:
+    """The environment that a message says the job runs in."""
+    if len(text) > MAX_TALK_CHARACTERS:
+        return None
+    clauses = (one.text for one in clauses_of(text) if one.scope is Scope.AFFIRMED)
+    return next(filter(None, map(place_named, clauses)), None)
 
 
 def place_named(text: str) -> Place | None:
@@ -183,3 +198,18 @@ def _alike(text: str, incidents: list[Incident], knowledge: KnowledgeBase) -> It
     telling = " ".join(_GENERIC.sub(" ", translate(text)).split()).strip(" ?.!,")
     if telling:
         yield from steps_alike(telling, incidents, knowledge)
+
+
+def cause_like(
+    guess: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> tuple[PlaybookMatch, Cause] | None:
+    """The cause of a leading playbook that the guess names."""
+    said = set(tokenize(translate(guess)))
+    best, found = _MIN_CAUSE_SHARE, None
+    for match in playbooks_of(conversation, knowledge):
+        for cause in match.playbook.body.causes:
+            words = set(tokenize(f"{cause.key.replace('-', ' ')} {cause.cause} {cause.tell}"))
+            share = len(said & words) / max(len(said), 1)
+            if share > best or (found is None and share == best):
+                best, found = share, (match, cause)
+    return found

@@ -110,6 +110,11 @@ def _for_manager(conversation: Conversation, knowledge: KnowledgeBase) -> Iterat
     language = conversation.language
     symptom = symptom_of(conversation, knowledge)
     incident = first_record(conversation)
+    if conversation.solved:
+        named = incident.title if incident else ""
+        title = symptom.playbook.title if symptom else named
+        yield say("manager-solved", language, title=title)
+        return
     if symptom:
         yield say("manager-symptom", language, title=symptom.playbook.title)
     elif incident:

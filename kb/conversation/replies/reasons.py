@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from index.tokens import tokenize
 from kb.conversation.acts import Acted
 from kb.conversation.commands import to_command
 from kb.conversation.language import Language, say
 from kb.conversation.naming import record_by_name
-from kb.conversation.next_step import check_to_run, playbooks_of, symptom_of
-from kb.conversation.replies.answer import Answer, sentences
-from kb.conversation.replies.meant import first_record, record_meant, task_shown
+from kb.conversation.next_step import cause_shown, check_to_run, symptom_of
+from kb.conversation.replies.answer import Answer, named_cause, sentences
+from kb.conversation.replies.meant import cause_like, first_record, record_meant, task_shown
 from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import cite, first_sentence, quote, quote_with_location
 from kb.conversation.state import Conversation
@@ -20,7 +19,6 @@ from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import declared_pattern
 from kb.diagnosis import Match, NextCheck, PlaybookMatch
 from kb.evidence import EvidenceLine
-from kb.evidence.glossary import translate
 from kb.incident import Incident, Strength
 from kb.playbook import Cause, Share
 from kb.soft_breaks import join_soft_breaks
@@ -33,8 +31,6 @@ _MAX_LIKELIHOOD_RATIO = 0.5
 the others."""
 _MAX_CAUSES_NAMED = 3
 """Causes of a symptom that are named at once."""
-_MIN_CAUSE_SHARE = 0.5
-"""Minimum share of the words of a guess that a cause has, from 0 to 1."""
 _OF_TASK = re.compile(
     r"\b(?:check|step|run|command|need|do (?:that|this|it))\b|检查|这一步|这步|跑|命令",
     re.IGNORECASE,
@@ -79,7 +75,7 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     guess = (command and command.name) or _GUESS.sub(" ", acted.text).strip(" ?？!！.。,，")
     if not guess.strip():
         return Answer(say("why-not-what", language))
-    cause = _cause_like(guess, conversation, knowledge)
+    cause = cause_like(guess, conversation, knowledge)
     if cause:
         return _about_cause(*cause, conversation, knowledge)
     incident = record_by_name(guess, conversation, knowledge) or likeliest_by_words(
@@ -124,7 +120,15 @@ def _why_symptom(
     lines = conversation.diagnosis.evidence.lines[:1]
     if lines:
         parts.append(say("evidence", language, lines=quote_with_location(lines[0])))
-    if causes:
+    parts += [
+        say("pasted", language, text=" ".join(statement.says))
+        for statement in conversation.statements
+        if statement.checks
+    ]
+    shown = cause_shown(conversation, knowledge)
+    if shown:
+        parts.append(named_cause(*shown, "cause-shown", language))
+    elif causes:
         parts.append(say("often-behind", language, causes=causes.rstrip(".。")))
     check = check_to_run(conversation, knowledge)
     if check:
@@ -144,21 +148,6 @@ def _why_not_record(incident: Incident, conversation: Conversation) -> Answer:
     )
     parts += _would_tell(incident, conversation)
     return Answer(sentences(parts), lines=_lines(match), records=(incident.id,))
-
-
-def _cause_like(
-    guess: str, conversation: Conversation, knowledge: KnowledgeBase
-) -> tuple[PlaybookMatch, Cause] | None:
-    """The cause of a leading playbook that the guess names."""
-    said = set(tokenize(translate(guess)))
-    best, found = _MIN_CAUSE_SHARE, None
-    for match in playbooks_of(conversation, knowledge):
-        for cause in match.playbook.body.causes:
-            words = set(tokenize(f"{cause.key.replace('-', ' ')} {cause.cause} {cause.tell}"))
-            share = len(said & words) / max(len(said), 1)
-            if share > best or (found is None and share == best):
-                best, found = share, (match, cause)
-    return found
 
 
 def _about_cause(

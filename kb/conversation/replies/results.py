@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from kb.conversation.acts import Acted
-from kb.conversation.done_steps import FixStep, only_looks, steps_alike, taken_steps
+from kb.conversation.done_steps import (
+    FixStep,
+    failed_steps,
+    only_looks,
+    step_by_number,
+    steps_alike,
+    taken_steps,
+)
 from kb.conversation.language import say
-from kb.conversation.next_step import open_steps, task_of
-from kb.conversation.replies.answer import Answer, paragraphs, sentences, with_task
+from kb.conversation.next_step import cause_shown, open_steps, symptom_of, task_of
+from kb.conversation.replies.answer import Answer, named_cause, paragraphs, sentences, with_task
 from kb.conversation.replies.meant import (
+    cause_like,
     first_record,
     record_meant,
     task_named,
     task_shown,
 )
 from kb.conversation.speech import cite, first_sentence
-from kb.conversation.state import Conversation, Solved, Statement
+from kb.conversation.state import Conversation, Solved, Statement, combine
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.incident import Incident
+from kb.playbook import Cause, Playbook
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
@@ -29,6 +40,11 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     """What it was, what helped, how to be sure, and how it stays away."""
     language = conversation.language
     helped = _helped(acted, conversation, knowledge)
+    symptom = symptom_of(conversation, knowledge)
+    cause = cause_like(acted.text, conversation, knowledge) if symptom else None
+    shown = (cause[0].playbook, cause[1]) if cause else cause_shown(conversation, knowledge)
+    if symptom and shown and helped is None:
+        return _success_of_cause(acted, *shown, conversation)
     named = record_meant(acted.text, conversation, knowledge)
     incident = helped.incident if helped else named or first_record(conversation)
     solved = Solved(incident.id if incident else "", helped.number if helped else 0)
@@ -45,6 +61,16 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         parts.append(say("success-prevent", language, text=text))
     parts.append(say("success-offer", language))
     return Answer(paragraphs(parts), records=(incident.id,), statement=statement)
+
+
+def _success_of_cause(
+    acted: Acted, playbook: Playbook, cause: Cause, conversation: Conversation
+) -> Answer:
+    language, said = conversation.language, say("success", conversation.language)
+    statement = Statement(acted.text, says=(said,), solved=Solved(playbook.id))
+    was = named_cause(playbook, cause, "success-was-cause", language)
+    text = paragraphs([sentences([said, was]), say("success-offer", language)])
+    return Answer(text, statement=statement)
 
 
 def _was(incident: Incident, helped: FixStep | None, conversation: Conversation) -> str:
@@ -66,7 +92,7 @@ def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     return None if named else next(steps_alike(acted.text, incidents, knowledge), None)
 
 
-def failure(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+def failure(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """Ask which step, tell how to see whether it took effect, and go on."""
     language = conversation.language
     incident = first_record(conversation)
@@ -75,6 +101,9 @@ def failure(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase)
         if task is None:
             return Answer(say("failure-nothing", language))
         return with_task(say("frustration", language), task, language)
+    numbered = step_by_number(acted.text, [incident])
+    if numbered:
+        return _failed(numbered[0], acted, conversation, knowledge)
     last = next(reversed(list(taken_steps(conversation))), None)
     shown = task_shown(conversation, knowledge)
     if isinstance(shown, NextCheck):
@@ -85,6 +114,19 @@ def failure(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase)
         parts.append(say("failure-go-on", language, record=record, share=share))
     said = paragraphs(parts)
     return with_task(said, task, language) if task else Answer(said)
+
+
+def _failed(
+    step: FixStep, acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    """A step that is named is marked; what to look at comes before what is next."""
+    language = conversation.language
+    statement = combine(acted.text, [failed_steps([step], language)])
+    task = task_of(conversation.with_statement(statement), knowledge)
+    asked = statement.asks.text if statement.asks else ""
+    said = paragraphs([*statement.says, asked])
+    answer = with_task(said, task, language) if task else Answer(said)
+    return msgspec.structs.replace(answer, statement=statement)
 
 
 def _which(incident: Incident, last: FixStep | None, conversation: Conversation) -> str:

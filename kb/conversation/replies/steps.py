@@ -14,12 +14,20 @@ from kb.conversation.done_steps import FixStep, only_looks, step_by_number
 from kb.conversation.language import Language, joined, say
 from kb.conversation.next_step import (
     Task,
+    cause_shown,
     name_of,
     playbooks_of,
     symptom_of,
     task_of,
 )
-from kb.conversation.replies.answer import Answer, in_short, paragraphs, sentences, with_task
+from kb.conversation.replies.answer import (
+    Answer,
+    in_short,
+    named_cause,
+    paragraphs,
+    sentences,
+    with_task,
+)
 from kb.conversation.replies.meant import (
     first_record,
     place_named,
@@ -139,7 +147,9 @@ def _remedies(
     symptom: PlaybookMatch, conversation: Conversation, knowledge: KnowledgeBase
 ) -> Answer:
     language, body = conversation.language, symptom.playbook.body
-    parts = [say("symptom-only", language)]
+    shown = cause_shown(conversation, knowledge)
+    known = named_cause(*shown, "cause-shown", language) if shown else ""
+    parts = [known or say("symptom-only", language)]
     for way in body.tonight[:1]:
         parts.append(say("tonight", language, do=way.do, cost=way.cost, risk=way.risk))
     for cause in body.causes[:3]:
