@@ -23,7 +23,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, diagnose, first_question
 from kb.log import Log
 from kb.log.clean import replace_surrogates, strip_controls
-from kb.questions import QuestionPlan, next_question
+from kb.questions import QuestionPlan, Topic, next_question
 from kb.questions.observe import NO, YES
 from kb.verdict import Verdict
 
@@ -35,6 +35,8 @@ _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 """Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
 _CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
+_TURNS_REMEMBERED = 3
+"""Of the tool, in which the user still sees what to do."""
 _MAX_CLAUSES = 4
 """Of a sentence that is read again, each by itself."""
 
@@ -228,6 +230,9 @@ def _heard(
     shown = cause_shown(after, knowledge) if statement.checks else None
     if shown:
         answers.append(Answer(named_cause(*shown, "cause-shown", after.language)))
+    if after.inquiry and after.inquiry.topic is Topic.EFFECT:
+        answers.append(Answer(after.inquiry.text))
+        return _answered(after, answers)
     task = task_of(after, knowledge)
     if task and name_of(task) not in _shown(conversation):
         text = described_task(task, after.language)
@@ -236,9 +241,9 @@ def _heard(
 
 
 def _shown(conversation: Conversation) -> frozenset[str]:
-    """What the last turn of the tool told to do."""
+    """What the last turns of the tool told to do: said again, it would only be longer."""
     tools = [turn for turn in conversation.turns if turn.speaker is Speaker.TOOL]
-    return frozenset(tools[-1].shows if tools else ())
+    return frozenset(name for turn in tools[-_TURNS_REMEMBERED:] for name in turn.shows)
 
 
 def _reason(before: Conversation, after: Conversation, statement: Statement) -> str:

@@ -28,7 +28,11 @@ _TRIED = re.compile(
 _PERHAPS = re.compile(r"(?>.*?\b(?:i|we)\b).*\balready\b|already\b|.*已经", re.IGNORECASE)
 """Also an action, but only if it matches a step: "already waiting for hours" is not an action."""
 STEP_DONE = re.compile(
-    r"(?:step \d{1,2}|第\s*\d{1,2}\s*步)\s*(?:is |was )?(?:done|做过|做了|完成).*", re.IGNORECASE
+    r"(?:step \d{1,2}|第\s*(?:\d{1,2}|[一二三四五六])\s*步)\s*"
+    r"(?:is |was |has been |alone |also |也|已经|还是)?"
+    r"(?:done|did(?:n't| not)|does(?:n't| not)|failed|no (?:effect|change|luck)|had no effect"
+    r"|做过|做了|完成|试过|试了|没用|没有用|没效果|无效|不行).*",
+    re.IGNORECASE,
 )
 """Phrases that look like a log line but are not."""
 _NUMBER_WORDS = ("one two three four five", "first second third fourth fifth", "一 二 三 四 五 六")
@@ -41,7 +45,8 @@ _NUMBER = re.compile(
 )
 _NUMBERS = {word: n for words in _NUMBER_WORDS for n, word in enumerate(words.split(), 1)}
 _SPOKEN = frozenset(
-    "already have did tried try done help change without same still effect it".split()
+    "already have did tried try done help change without same still effect it fail increas rais"
+    " error happen persist".split()
 )
 _CHECKS = frozenset(
     "check look find test confirm compare measure list see ask print count search read dump"

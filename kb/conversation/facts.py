@@ -85,7 +85,7 @@ _FILLER = frozenset("run use using version only happen have under inside launch 
 """Words around a fact that say nothing more."""
 _MAX_UNEXPLAINED_WORDS = 2
 """A clause with more words that no rule reads is also searched; one or two are filler."""
-_MAX_RECORDS_NAMED = 3
+_MAX_RECORDS_NAMED = 2
 """Records named in one sentence; the others are counted, because a longer list is not read."""
 _MAX_CANDIDATE_SHARE = 0.6
 """Maximum share of the candidates that an absence may speak against, from 0 to 1; what most

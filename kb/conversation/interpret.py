@@ -11,6 +11,7 @@ from kb.conversation.done_steps import STEP_DONE, parse_done_step
 from kb.conversation.facts import extract_facts
 from kb.conversation.language import say
 from kb.conversation.readings import (
+    looked_at,
     named_by,
     of_outputs,
     read_pasted,
@@ -45,7 +46,8 @@ def read_remark(
     if scope_of(text) is Scope.HYPOTHETICAL:
         return None
     parts, rest = _by_rule(text, conversation, knowledge)
-    telling = [clause for clause in rest if likeliest_by_words(clause, knowledge)]
+    pool = frozenset(conversation.pool)
+    telling = [clause for clause in rest if likeliest_by_words(clause, knowledge, pool)]
     if found := _searched(telling, conversation, knowledge):
         parts.append(found)
     return combine(text, parts) if parts else None
@@ -117,4 +119,6 @@ def _searched(
         return found
     said = tuple(say("describes-itself", conversation.language, id=name) for name in owners)
     base = found or Statement("")
-    return speaking_for(msgspec.structs.replace(base, says=said), owners, conversation)
+    done = tuple(step for one in clauses for step in looked_at(one, incidents))
+    base = msgspec.structs.replace(base, says=said, done=done)
+    return speaking_for(base, owners, conversation)

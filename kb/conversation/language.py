@@ -19,10 +19,15 @@ class Language(StrEnum):
     CHINESE = "zh"
 
 
-_WORDS = re.compile(r"[A-Za-z']{2,}")
-_MIN_ENGLISH_WORDS = 5
-"""From so many words without Chinese on, who wrote Chinese before goes over to English; fewer are a
-command, a version or "ok"."""
+_WORDS = re.compile(r"[A-Za-z']{2,}|\bI\b")
+_FUNCTION_WORDS = re.compile(
+    r"\b(?:the|it|is|are|was|we|i|you|what|how|why|which|do|does|did|not|that|this|to|should|can"
+    r"|would|show|me|my|please|thanks?)\b",
+    re.IGNORECASE,
+)
+_MIN_ENGLISH_WORDS = 3
+"""From so many words without Chinese on, one of them of grammar, who wrote Chinese before goes over
+to English; fewer are a command, a version or "ok"."""
 
 
 def language_of(text: str, before: Language = Language.ENGLISH) -> Language:
@@ -30,7 +35,11 @@ def language_of(text: str, before: Language = Language.ENGLISH) -> Language:
     lines tell nothing about it."""
     if has_chinese(text):
         return Language.CHINESE
-    is_talk = "\n" not in text and len(_WORDS.findall(text)) >= _MIN_ENGLISH_WORDS
+    is_talk = (
+        "\n" not in text
+        and len(_WORDS.findall(text)) >= _MIN_ENGLISH_WORDS
+        and _FUNCTION_WORDS.search(text)
+    )
     return Language.ENGLISH if is_talk else before
 
 

@@ -19,7 +19,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import UNSUPPORTED, OutputsRead, likelihood_ratios, named_incidents, read_text
 from kb.evidence import collect
 from kb.evidence.glossary import translate
-from kb.incident import Incident
+from kb.incident import Incident, Step
 from kb.log import Block
 from kb.questions import Belief
 from kb.questions.observe import YES_IF_ANY, YES_IF_OWNER
@@ -164,6 +164,23 @@ def named_by(clause: str, incidents: Sequence[Incident]) -> dict[str, float]:
     }
 
 
+def looked_at(clause: str, incidents: Sequence[Incident]) -> tuple[tuple[str, int], ...]:
+    """The steps that look at what a clause says: id and number, from 1. They were done."""
+    said = frozenset(tokenize(translate(clause))) - _SPOKEN
+    if len(said) < _MIN_WORDS:
+        return ()
+    return tuple(
+        (incident.id, number)
+        for incident in incidents
+        for number, step in enumerate(incident.body.fix, 1)
+        if only_looks(step) and _holds(frozenset(tokenize(_of_step(step))), said)
+    )
+
+
+def _of_step(step: Step) -> str:
+    return f"{step.text} {step.command or ''} {step.why or ''}"
+
+
 def _holds(held: frozenset[str], said: frozenset[str]) -> bool:
     numbers = {word for word in said if any(letter.isdigit() for letter in word)}
     return numbers <= held and len(said & held) >= _MIN_SHARE * len(said)
@@ -172,7 +189,7 @@ def _holds(held: frozenset[str], said: frozenset[str]) -> bool:
 def _passages(incident: Incident) -> Iterator[str]:
     for step in incident.body.fix:
         if only_looks(step):
-            yield f"{step.text} {step.command or ''} {step.why or ''}"
+            yield _of_step(step)
     yield from _SENTENCES.split(incident.body.symptom)
     for block in incident.body.evidence:
         yield from block.split("\n")

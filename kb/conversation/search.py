@@ -27,6 +27,8 @@ _MIN_CONFIDENCE = 0.001
 _MIN_CONFIDENCE_OF_TEXT = 0.02
 """Minimum confidence that the best record must reach for the text alone, from 0 to 1; below it, the
 text is not understood."""
+_MIN_CONFIDENCE_OF_REMARK = 0.04
+"""The same where nobody may have meant the text as a statement, and it names a candidate."""
 _MIN_FACTOR = 0.25
 """Minimum factor: a sentence without shared words does not rule a record out."""
 _TEXT_ALONE_WEIGHT = 0.5
@@ -78,11 +80,16 @@ def search_statement(
     )
 
 
-def likeliest_by_words(text: str, knowledge: KnowledgeBase) -> Incident | None:
-    """The record that the words alone name best; None where they name none."""
-    found = weigh(_read(text, knowledge), knowledge)
-    best = max(found, key=lambda match: match.confidence, default=None)
-    return best.incident if best and best.confidence >= SHOW_AT else None
+def likeliest_by_words(
+    text: str, knowledge: KnowledgeBase, candidates: frozenset[str] = frozenset()
+) -> Incident | None:
+    """The record that the words alone name best; None where they name none. Less is enough for one
+    of the candidates."""
+    for match in weigh(_read(text, knowledge), knowledge):
+        enough = _MIN_CONFIDENCE_OF_REMARK if match.incident.id in candidates else SHOW_AT
+        if match.confidence >= enough:
+            return match.incident
+    return None
 
 
 def _read(text: str, knowledge: KnowledgeBase) -> Evidence:

@@ -170,7 +170,7 @@ def _cause(conversation: Conversation, knowledge: KnowledgeBase) -> str:
 def _environment(conversation: Conversation) -> Iterator[str]:
     facts, known = conversation.diagnosis.evidence.facts, conversation.known
     versions = {**facts.versions, **known.versions}
-    systems = {*facts.systems, *known.systems} - versions.keys()
+    systems = set(facts.systems) - versions.keys()
     names = [*(f"{name} {version}" for name, version in versions.items()), *sorted(systems)]
     names += facts.accelerators
     if facts.world_size:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kb.conversation.acts import Acted
 from kb.conversation.commands import to_command
 from kb.conversation.language import Language, say
-from kb.conversation.naming import record_by_name
+from kb.conversation.naming import position_of, record_by_name
 from kb.conversation.next_step import cause_shown, check_to_run, symptom_of
 from kb.conversation.replies.answer import Answer, named_cause, sentences
 from kb.conversation.replies.meant import cause_like, first_record, record_meant, task_shown
@@ -75,6 +75,8 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     guess = (command and command.name) or _GUESS.sub(" ", acted.text).strip(" ?？!！.。,，")
     if not guess.strip():
         return Answer(say("why-not-what", language))
+    if position_of(guess):
+        return Answer(say("no-such-position", language, count=len(conversation.matches)))
     cause = cause_like(guess, conversation, knowledge)
     if cause:
         return _about_cause(*cause, conversation, knowledge)

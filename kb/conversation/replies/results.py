@@ -122,9 +122,11 @@ def _failed(
     """A step that is named is marked; what to look at comes before what is next."""
     language = conversation.language
     statement = combine(acted.text, [failed_steps([step], language)])
+    if statement.asks:
+        said = paragraphs([*statement.says, statement.asks.text])
+        return Answer(said, statement=statement)
     task = task_of(conversation.with_statement(statement), knowledge)
-    asked = statement.asks.text if statement.asks else ""
-    said = paragraphs([*statement.says, asked])
+    said = paragraphs(statement.says)
     answer = with_task(said, task, language) if task else Answer(said)
     return msgspec.structs.replace(answer, statement=statement)
 
