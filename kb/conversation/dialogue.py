@@ -15,7 +15,7 @@ from kb.conversation.language import Language, language_of, say
 from kb.conversation.next_step import cause_shown, name_of, task_of
 from kb.conversation.opening import opening
 from kb.conversation.outcome import Outcome
-from kb.conversation.replies import COURTESIES, Answer, answer_to, paragraphs
+from kb.conversation.replies import COURTESIES, Answer, answer_to, not_understood, paragraphs
 from kb.conversation.replies.answer import described_task, named_cause
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
@@ -224,7 +224,7 @@ def _heard(
     if statement is None:
         if _is_bare(conversation):
             return _diagnosed(conversation, text, knowledge)
-        return _answered(conversation, [Answer(say("other", conversation.language))])
+        return _answered(conversation, [not_understood("noted", conversation, knowledge)])
     after = _rerank(conversation, statement)
     answers = [Answer(_reason(conversation, after, statement))]
     shown = cause_shown(after, knowledge) if statement.checks else None
@@ -304,10 +304,11 @@ def _corrected(conversation: Conversation, statement: Statement) -> Conversation
 
 
 def _same_thing(old: Statement, new: Statement) -> bool:
-    """Whether both settle the same question, or state a version of the same system."""
+    """Whether both settle the same question, or speak of the same system."""
     settled = set(old.settled_questions) & set(new.settled_questions)
     versions = old.environment.versions.keys() & new.environment.versions.keys()
-    return bool(settled or versions)
+    systems = old.environment.systems & new.environment.systems
+    return bool(settled or versions or systems)
 
 
 def _effect(before: tuple[Match, ...], after: tuple[Match, ...], language: Language) -> str:

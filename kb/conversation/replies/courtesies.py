@@ -5,7 +5,7 @@ from __future__ import annotations
 from kb.conversation.acts import Acted
 from kb.conversation.language import say
 from kb.conversation.next_step import task_of
-from kb.conversation.replies.answer import Answer, in_short, with_task
+from kb.conversation.replies.answer import Answer, in_short, sentences, with_task
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 
@@ -38,3 +38,16 @@ def frustration(_acted: Acted, conversation: Conversation, knowledge: KnowledgeB
 def fixed(key: str, conversation: Conversation) -> Answer:
     """A sentence that is always the same."""
     return Answer(say(key, conversation.language))
+
+
+def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """One line, with what is still to do."""
+    language = conversation.language
+    task = task_of(conversation, knowledge)
+    still = say("still-next", language, what=in_short(task)) if task else ""
+    return Answer(sentences([say(key, language), still]))
+
+
+def other(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What is none of the acts changes nothing."""
+    return not_understood("other", conversation, knowledge)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kb.conversation.acts import Act, Acted
 from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.candidates import most_likely, others
-from kb.conversation.replies.courtesies import fixed, frustration, greeting, thanks
+from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
 from kb.conversation.replies.explain import explain_term
 from kb.conversation.replies.notes import hand_over, summarise
 from kb.conversation.replies.reasons import why, why_not
@@ -48,6 +48,7 @@ _REPLIES: dict[Act, _Reply] = {
     Act.CANNOT: cannot,
     Act.DONT_KNOW: dont_know,
     Act.YES: yes,
+    Act.OTHER: other,
 }
 _FIXED = {
     Act.NO: "all-right",
@@ -67,4 +68,8 @@ def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     reply = _REPLIES.get(acted.act)
     if reply:
         return reply(acted, conversation, knowledge)
-    return fixed(_FIXED.get(acted.act, "other"), conversation)
+    return (
+        fixed(_FIXED[acted.act], conversation)
+        if acted.act in _FIXED
+        else other(acted, conversation, knowledge)
+    )
