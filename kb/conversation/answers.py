@@ -35,12 +35,18 @@ def match_answer(
     head, *tail = _FIRST_CLAUSE.split(text.strip(), maxsplit=1)
     whole = _picked(text, inquiry)
     picked = _picked(head, inquiry) if whole is None else whole
-    if picked is None:
+    if picked is None or (whole is None and _is_loose_no(head, inquiry)):
         return None
     rest = tail[0] if tail and whole is None else ""
     more = interpret(rest, conversation, knowledge) if rest.strip() else None
     answer = _statement_from(inquiry, picked, conversation.language)
     return combine(text, [answer, more] if more else [answer], inquiry.text)
+
+
+def _is_loose_no(head: str, inquiry: QuestionPlan) -> bool:
+    """Whether a "no" with more behind it denies something else than all systems of a list."""
+    is_no = re.fullmatch(_OTHER_WORDS["no"], head.strip().casefold()) is not None
+    return is_no and inquiry.topic is Topic.SYSTEMS
 
 
 def is_answer(text: str) -> bool:

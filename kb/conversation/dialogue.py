@@ -17,6 +17,7 @@ from kb.conversation.opening import opening
 from kb.conversation.outcome import Outcome
 from kb.conversation.replies import COURTESIES, Answer, answer_to, not_understood, paragraphs
 from kb.conversation.replies.answer import described_task, named_cause
+from kb.conversation.scope import Scope, scope_of
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
 from kb.corpus.base import KnowledgeBase
@@ -37,6 +38,11 @@ _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 _CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
 _TURNS_REMEMBERED = 3
 """Of the tool, in which the user still sees what to do."""
+_ASKS_WHY = re.compile(
+    r"\b(?:why|what about|how come|how about|instead|not it)\b"
+    r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
+    re.IGNORECASE,
+)
 _MAX_CLAUSES = 4
 """Of a sentence that is read again, each by itself."""
 
@@ -94,9 +100,16 @@ def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
     if is_line:
         return (Acted(Act.PROBLEM, text),)
-    parts = acts_of(text, knowledge.encoder)
+    parts = tuple(map(_as_denial, acts_of(text, knowledge.encoder)))
     finer = _behind_courtesy(text, knowledge) if _is_courtesy(parts) else []
     return tuple(finer) or parts
+
+
+def _as_denial(part: Acted) -> Acted:
+    """Who says that it is not the driver, and does not ask why, states something."""
+    states = scope_of(part.text) is Scope.NEGATED and not _ASKS_WHY.search(part.text)
+    is_denial = part.act is Act.WHY_NOT and states
+    return Acted(Act.OBSERVATION, part.text) if is_denial else part
 
 
 def _is_courtesy(parts: Sequence[Acted]) -> bool:

@@ -372,3 +372,79 @@ def test_the_step_that_is_done_is_not_offered_again(
     assert isinstance(task, FixStep)
     assert task.number == 2
     assert f"Step 2 for [{TOO_SMALL}]" in said(after)
+
+
+@pytest.mark.parametrize(
+    "text", ["we don't use kubernetes", "我们不用 kubernetes", "dmesg has no Xid"]
+)
+def test_what_is_denied_is_absent(match: Conversation, knowledge: KnowledgeBase, text: str) -> None:
+    after = reply(match, text, knowledge)
+    assert re.search("Absent: |没有：", said(after))
+    assert not set(after.pool) - set(match.pool)
+
+
+@pytest.mark.parametrize(
+    "text", ["would it be Xid?", "last week we had Xid 79", "要是 Xid 79 呢？"]
+)
+def test_what_is_asked_supposed_or_past_moves_nothing(
+    match: Conversation, knowledge: KnowledgeBase, text: str
+) -> None:
+    after = reply(match, text, knowledge)
+    assert after.matches == match.matches
+    assert set(after.pool) == set(match.pool)
+
+
+def test_the_value_that_a_step_looks_for_marks_it_and_goes_on(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    after = reply(match, "df -h /dev/shm shows 64M", knowledge)
+    assert after.matches[0].confidence >= match.matches[0].confidence
+    assert f"Step 2 for [{TOO_SMALL}]" in said(after)
+
+
+def test_a_step_that_is_said_to_have_failed_is_asked_for_its_effect(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    after = reply(match, "step 2 did not help", knowledge)
+    assert (TOO_SMALL, 2) in after.done
+    assert "Did it take effect?" in said(after)
+
+
+def test_a_correction_replaces_what_was_said(knowledge: KnowledgeBase) -> None:
+    start = begin(diagnose(Log.from_text(HANG.replace("16", "two")), knowledge))
+    first = reply(start, "we run NCCL 2.18", knowledge)
+    after = reply(first, "sorry, I meant NCCL 2.21", knowledge)
+    assert after.known.versions["nccl"] == "2.21"
+    assert len(after.statements) == len(first.statements)
+
+
+def test_an_output_that_shows_a_cause_names_it_with_its_remedy(
+    symptom: Conversation, knowledge: KnowledgeBase
+) -> None:
+    output = (
+        '== node-0 rank 0 pid 4410\nThread 4410 (active): "MainThread"\n'
+        "    save_checkpoint (train/save.py:44)\n    main (train.py:140)\n"
+        '== node-0 rank 1 pid 4411\nThread 4411 (active): "MainThread"\n'
+        "    barrier (torch/distributed/distributed_c10d.py:4818)\n"
+    )
+    after = reply(symptom, output, knowledge)
+    assert "points to" in said(after)
+
+
+def test_after_starting_over_the_next_problem_is_a_new_case(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    bare = reply(match, "start over", knowledge)
+    assert bare.matches == ()
+    assert bare.statements == ()
+    after = reply(bare, HANG, knowledge)
+    assert after.diagnosis.playbooks[0].playbook.id == "hang-mid-training"
+    assert after.turns[: len(bare.turns)] == bare.turns
+
+
+def test_two_things_at_once_are_both_answered(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    after = reply(match, "thanks, that fixed it", knowledge)
+    assert after.solved is not None
+    assert "You're welcome" not in said(after)

@@ -18,12 +18,14 @@ from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import PlaybookMatch
 from kb.incident import Certainty, Incident
-from kb.playbook import Share
+from kb.playbook import Cause, Share
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 _MAX_LINKS = 3
 """Reports that are named; more nobody opens at night."""
+_MAX_ALTERNATIVES = 3
+"""Other candidates that are named at once."""
 _ORDER = tuple(Share)
 """From often to rare."""
 
@@ -98,3 +100,22 @@ def _seen_by_others(incident: Incident, language: Language) -> str:
             ),
         ]
     )
+
+
+def alternatives(conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What else it can be: the records behind the first, or the causes of the symptom."""
+    language = conversation.language
+    symptom = symptom_of(conversation, knowledge)
+    records = [
+        f"{cite(match.incident)} ({percent(match.confidence)})"
+        for match in conversation.matches[0 if symptom else 1 :][:_MAX_ALTERNATIVES]
+    ]
+    causes = [join_soft_breaks(one.cause).rstrip(".") for one in _causes(symptom)]
+    named = [*records, *causes][:_MAX_ALTERNATIVES]
+    if not named:
+        return Answer(say("no-alternatives", language))
+    return Answer(say("note-others", language, others="; ".join(named)))
+
+
+def _causes(symptom: PlaybookMatch | None) -> tuple[Cause, ...]:
+    return symptom.playbook.body.causes if symptom else ()

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from kb.conversation.acts import Acted
 from kb.conversation.language import say
 from kb.conversation.next_step import task_of
 from kb.conversation.replies.answer import Answer, in_short, sentences, with_task
+from kb.conversation.replies.candidates import alternatives
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
+
+_ASKS_FOR_OTHERS = re.compile(
+    r"\b(?:any|what|are there|is there|which|the)\b.{0,12}\b(?:other|else|alternative)s?\b.{0,12}"
+    r"\b(?:possib|option|cause|candidate|reason|suspect|could)\w*"
+    r"|(?:还有|其他|别的).{0,6}(?:可能|原因|候选)",
+    re.IGNORECASE,
+)
 
 
 def thanks(_acted: Acted, conversation: Conversation, _knowledge: KnowledgeBase) -> Answer:
@@ -48,6 +58,8 @@ def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBas
     return Answer(sentences([say(key, language), still]))
 
 
-def other(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """What is none of the acts changes nothing."""
+def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What is none of the acts changes nothing; who asks for other causes is told them."""
+    if _ASKS_FOR_OTHERS.search(acted.text):
+        return alternatives(conversation, knowledge)
     return not_understood("other", conversation, knowledge)

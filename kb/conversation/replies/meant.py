@@ -99,7 +99,7 @@ def task_named(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     check = _check_named(text, conversation, knowledge)
     if check:
         return _as_task(check, text, conversation)
-    return next(_alike(text, incidents, knowledge), None)
+    return next(steps_meant(text, incidents, knowledge), None)
 
 
 def task_shown(conversation: Conversation, knowledge: KnowledgeBase, text: str = "") -> Task | None:
@@ -194,7 +194,10 @@ def _programs(check: Check) -> set[str]:
     }
 
 
-def _alike(text: str, incidents: list[Incident], knowledge: KnowledgeBase) -> Iterator[FixStep]:
+def steps_meant(
+    text: str, incidents: list[Incident], knowledge: KnowledgeBase
+) -> Iterator[FixStep]:
+    """The step of each record that the telling words of a message are like."""
     telling = " ".join(_GENERIC.sub(" ", translate(text)).split()).strip(" ?.!,")
     if telling:
         yield from steps_alike(telling, incidents, knowledge)

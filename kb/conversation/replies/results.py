@@ -10,7 +10,6 @@ from kb.conversation.done_steps import (
     failed_steps,
     only_looks,
     step_by_number,
-    steps_alike,
     taken_steps,
 )
 from kb.conversation.language import say
@@ -20,7 +19,7 @@ from kb.conversation.replies.meant import (
     cause_like,
     first_record,
     record_meant,
-    task_named,
+    steps_meant,
     task_shown,
 )
 from kb.conversation.speech import cite, first_sentence
@@ -82,14 +81,17 @@ def _was(incident: Incident, helped: FixStep | None, conversation: Conversation)
 
 
 def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> FixStep | None:
-    """The step that is named, else the one that was done or shown last and changes something."""
-    named = task_named(acted.text, conversation, knowledge)
+    """The step that is named or told of, else the one that was done or shown last and changes
+    something."""
     incidents = [match.incident for match in conversation.matches[:_MAX_RECORDS_COMPARED]]
-    last = task_shown(conversation, knowledge)
-    for task in (named, *reversed(list(taken_steps(conversation))), last):
-        if isinstance(task, FixStep) and not only_looks(task.step):
-            return task
-    return None if named else next(steps_alike(acted.text, incidents, knowledge), None)
+    tasks = [
+        *step_by_number(acted.text, incidents),
+        *steps_meant(acted.text, incidents, knowledge),
+        *reversed(list(taken_steps(conversation))),
+        task_shown(conversation, knowledge),
+    ]
+    steps = (task for task in tasks if isinstance(task, FixStep) and not only_looks(task.step))
+    return next(steps, None)
 
 
 def failure(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

@@ -62,6 +62,9 @@ _PRICE = re.compile(
     re.IGNORECASE,
 )
 """Sentences of a step that tell its price."""
+_PREVENTS = re.compile(
+    r"\b(?:prevent|avoid|in future|next time)\w*|避免|预防|防止|以后怎么", re.IGNORECASE
+)
 _CAPITALS = re.compile(r"\b[A-Z][A-Z_]+\b|<[a-z][a-z _-]*>")
 _JOB_GONE = re.compile(
     r"\b(?:job|process|pod|run|it|rank|node|container)s?\b.{0,30}\b(?:gone|dead|died|ended|exited|finished"
@@ -122,6 +125,9 @@ def show_fix(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase)
     numbered = step_by_number(acted.text, [incident] if incident else [])
     if numbered:
         return with_task("", numbered[0], language)
+    prevention = incident.body.prevention if incident else None
+    if prevention and _PREVENTS.search(acted.text):
+        return Answer(say("success-prevent", language, text=join_soft_breaks(prevention)))
     if named is None and symptom:
         return _remedies(symptom, conversation, knowledge)
     if incident:
