@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kb.conversation.interpret import interpret
-from kb.conversation.language import Language, say
+from kb.conversation.language import Language, in_language, say
 from kb.conversation.state import Conversation, Statement, combine, statement_from_option
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW
@@ -17,6 +17,8 @@ _OTHER_WORDS = {
     "no": r"n|no|nope|it does(?:n't| not)|it is(?:n't| not)|不是|不|否|没有|不会|不对",
     DONT_KNOW: r"don'?t know|i do(?:n'?t| not) know|no idea|not sure|unsure|skip|dunno"
     r"|不知道|不清楚|不确定|跳过",
+    "one": r"单机|单节点|一台(?:机器)?",
+    "several": r"多机|多节点|多台(?:机器)?",
     "none of these": r"none|neither|none of (?:them|these)|no|nope|都不是|都没有|没有",
 }
 _FIRST_CLAUSE = re.compile(r"(?<!\s)\s*[,，;；。]\s*|\.\s+")
@@ -88,7 +90,13 @@ def _statement_from(inquiry: QuestionPlan, picked: int, language: Language) -> S
 
 def _answered(inquiry: QuestionPlan, answer: str, language: Language) -> str:
     source = f" [{inquiry.records[0]}]" if inquiry.topic is Topic.OBSERVATION else ""
-    return say("answered", language, answer=answer, question=inquiry.text, source=source)
+    return say(
+        "answered",
+        language,
+        answer=in_language(answer, language),
+        question=in_language(inquiry.text, language),
+        source=source,
+    )
 
 
 def _known(inquiry: QuestionPlan, option: Option | None) -> KnownEnvironment:

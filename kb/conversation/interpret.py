@@ -27,6 +27,13 @@ from kb.log import Block
 
 _CLAUSES = re.compile(r"(?<!\s)\s*[,;，；。]\s*|\.\s+|(?<!\s)\s+but\s+|但是?|不过")
 
+_PERSISTS = re.compile(
+    r"(?:and |but |it )?(?:is )?(?:still|same|again|no (?:change|difference|luck|effect)"
+    r"|nothing changed|还是|仍然?|依然|照样|一样|没用|没变化|没效果).{0,30}",
+    re.IGNORECASE,
+)
+"""Says behind what was done that it did not help: no line of a log."""
+
 
 def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
     """What the text states; None where nothing of it was understood."""
@@ -86,6 +93,8 @@ def _by_rule(
         taken = parse_done_step(clause, conversation, knowledge)
         if taken:
             parts.append(taken)
+            continue
+        if parts and _PERSISTS.fullmatch(clause):
             continue
         aside = _not_now(clause, conversation)
         if aside:

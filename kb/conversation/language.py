@@ -53,6 +53,17 @@ def joined(names: Iterable[str], language: Language) -> str:
     return ("、" if language is Language.CHINESE else ", ").join(names)
 
 
+def in_language(text: str, language: Language) -> str:
+    """A fixed question or answer in the language; what a record asks stays as it is."""
+    return _of_questions().get(text, text) if language is Language.CHINESE else text
+
+
+@cache
+def _of_questions() -> Mapping[str, str]:
+    pairs = (texts for key, texts in _sentences().items() if key.startswith("asks-"))
+    return {texts["en"]: texts["zh"] for texts in pairs}
+
+
 @cache
 def _sentences() -> Mapping[str, Mapping[str, str]]:
     source = files("kb.conversation").joinpath("sentences.toml").read_bytes()

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from kb.conversation.language import Language
+from kb.conversation.language import Language, in_language
 from kb.diagnosis import Diagnosis, Match, Question, to_question
 from kb.incident import Incident
 from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
@@ -150,8 +150,12 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def question(self) -> Question | None:
-        """What is asked now, with the answers to pick."""
-        return to_question(self.inquiry) if self.inquiry else None
+        """What is asked now, with the answers to pick, in the language of the user."""
+        if self.inquiry is None:
+            return None
+        question = to_question(self.inquiry)
+        answers = tuple(in_language(answer, self.language) for answer in question.answers)
+        return Question(in_language(question.text, self.language), answers)
 
     @property
     def verdict(self) -> Verdict:

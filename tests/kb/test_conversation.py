@@ -307,7 +307,7 @@ def test_what_is_not_understood_is_said_and_changes_nothing(
     start = opened(WATCHDOG, knowledge)
     after = talk(start, knowledge, text)
     assert re.search("did not understand|nothing changes|判断不变", said(after), re.IGNORECASE)
-    assert (after.matches, after.statements, after.question) == (start.matches, (), start.question)
+    assert (after.matches, after.statements, after.inquiry) == (start.matches, (), start.inquiry)
 
 
 @pytest.mark.parametrize(

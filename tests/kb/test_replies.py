@@ -353,7 +353,7 @@ def test_a_chinese_user_is_answered_in_chinese_throughout(knowledge: KnowledgeBa
 def test_every_sentence_exists_in_both_languages_with_the_same_values() -> None:
     table = tomllib.loads(Path("kb/conversation/sentences.toml").read_text(encoding="utf-8"))
     code = "".join(path.read_text() for path in Path("kb/conversation").rglob("*.py"))
-    families = tuple(re.findall(r'say\(f"([a-z]+-)\{', code))
+    families = (*re.findall(r'say\(f"([a-z]+-)\{', code), "asks-")
     for key, texts in table.items():
         assert set(texts) == {"en", "zh"}, key
         values = [{name for _t, name, _s, _c in Formatter().parse(text) if name} for text in
@@ -448,3 +448,13 @@ def test_two_things_at_once_are_both_answered(
     after = reply(match, "thanks, that fixed it", knowledge)
     assert after.solved is not None
     assert "You're welcome" not in said(after)
+
+
+def test_a_chinese_user_is_asked_and_answers_in_chinese(knowledge: KnowledgeBase) -> None:
+    start = begin(diagnose(Log.from_text("训练卡住 NCCL watchdog timeout ALLREDUCE"), knowledge))
+    talked = reply(start, "不知道", knowledge) if start.question else start
+    for conversation in (start, talked):
+        if conversation.question:
+            assert conversation.question.answers[-1] == "不知道"
+    if start.question:
+        assert len(talked.statements) == 1

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from kb.conversation.acts import Acted
 from kb.conversation.commands import Request, to_command
 from kb.conversation.done_steps import taken_steps
-from kb.conversation.language import joined, say
+from kb.conversation.language import in_language, joined, say
 from kb.conversation.next_step import playbooks_of, symptom_of, task_of
 from kb.conversation.replies.answer import Answer, described_task, in_short, paragraphs
 from kb.conversation.replies.meant import first_record
@@ -101,7 +101,8 @@ def _for_ticket(title: str, conversation: Conversation, knowledge: KnowledgeBase
         text = described_task(task, language) if isinstance(task, NextCheck) else in_short(task)
         yield say("note-next", language, what=text)
     if conversation.inquiry and not conversation.solved:
-        yield say("note-question", language, question=conversation.inquiry.text)
+        question = in_language(conversation.inquiry.text, language)
+        yield say("note-question", language, question=question)
     yield from _links(conversation)
 
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from kb.check import Check, JobState, Loss
 from kb.conversation.acts import Acted
 from kb.conversation.done_steps import FixStep, only_looks, step_by_number
-from kb.conversation.language import Language, joined, say
+from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.next_step import (
     Task,
     cause_shown,
@@ -112,7 +112,7 @@ def _nothing_to_do(conversation: Conversation) -> str:
 def _open_question(inquiry: QuestionPlan, language: Language) -> str:
     if inquiry.topic is Topic.EFFECT:
         return inquiry.text
-    return say("ask-apart", language, question=inquiry.text)
+    return say("ask-apart", language, question=in_language(inquiry.text, language))
 
 
 def show_fix(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
