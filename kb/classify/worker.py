@@ -7,7 +7,7 @@ from typing import Self
 from kb.classify.inputs import open_log
 from kb.classify.result import Outcome, Result, Unreadable
 from kb.errors import LogError
-from kb.service.service import Service
+from kb.service.service import Service, result_of
 from kb.settings import Settings
 
 
@@ -16,7 +16,7 @@ class Worker:
 
     def __init__(self, settings: Settings) -> None:
         self._service = Service(settings)
-        self._service.open().result()
+        result_of(self._service.open())
 
     def __enter__(self) -> Self:
         return self
@@ -27,7 +27,7 @@ class Worker:
     def classify(self, unit: str) -> Outcome:
         """Diagnose a unit. A failure in one unit does not stop the others."""
         try:
-            diagnosis = self._service.diagnose(lambda: open_log(unit), top=1).result()
+            diagnosis = result_of(self._service.diagnose(lambda: open_log(unit), top=1))
             return Result.of(unit, diagnosis)
         except LogError as error:
             return Unreadable(unit, str(error))

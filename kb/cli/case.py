@@ -13,7 +13,7 @@ import click
 
 from kb.cli import Function, NamedPath, incidents_option
 from kb.cli.terminal import progress, say
-from kb.service.service import Service
+from kb.service.service import Service, result_of
 
 if TYPE_CHECKING:
     from kb.diagnosis import Diagnosis
@@ -71,7 +71,7 @@ def open_service(settings: Settings) -> Iterator[Service]:
 
 def diagnosed(log: Log, service: Service, top: int) -> Diagnosis:
     """Diagnose, and tell what the user should know about the input itself."""
-    diagnosis = service.diagnose(lambda: log, top).result()
+    diagnosis = result_of(service.diagnose(lambda: log, top))
     for notice in diagnosis.notices:
         say(notice)
     return diagnosis

@@ -18,7 +18,7 @@ from kb.conversation import Conversation, begin
 from kb.log import Log
 from kb.log.clean import strip_controls
 from kb.outcomes import Outcomes
-from kb.service.service import DEFAULT_MATCHES
+from kb.service.service import DEFAULT_MATCHES, result_of
 from kb.settings import load_settings
 from kb.verdict import Verdict
 
@@ -54,7 +54,7 @@ def _talk(log: Log | None, incidents: tuple[Path, ...]) -> Verdict:
         _show(conversation, None)
         for said in _said():
             before = conversation
-            conversation = service.reply(before, said).result()
+            conversation = result_of(service.reply(before, said))
             outcomes.take(before, conversation)
             _show(conversation, before)
     return conversation.verdict

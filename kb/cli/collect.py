@@ -14,6 +14,7 @@ from kb.collect import Choice, choose, to_script
 from kb.errors import KbError
 from kb.files import check_new, write_new
 from kb.guides import Record
+from kb.service.service import result_of
 from kb.settings import load_settings
 
 
@@ -49,7 +50,7 @@ def command(identifier: str | None, output: Path | None, incidents: tuple[Path, 
     settings = load_settings(incidents)
     record = _record(identifier, settings.incidents) if identifier else None
     with open_service(settings) as service:
-        guides = service.guides().result()
+        guides = result_of(service.guides())
     choice = choose(guides, record)
     if not choice.taken:
         raise KbError(_nothing(record, choice))

@@ -17,7 +17,7 @@ from kb.files import check_new
 from kb.guides import GUIDE_KINDS, Record
 from kb.incident import Incident, Kind
 from kb.paths import expand_user
-from kb.service.service import DEFAULT_MATCHES
+from kb.service.service import DEFAULT_MATCHES, result_of
 from kb.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _from_log(log: Log, settings: Settings) -> Incident:
             )
         if diagnosis.verdict is Verdict.HEALTHY:
             say("This log shows no failure; the draft quotes its last lines.")
-        return service.draft(diagnosis).result()
+        return result_of(service.draft(diagnosis))
 
 
 def _from_answers(settings: Settings) -> Incident:
@@ -134,7 +134,7 @@ def _from_answers(settings: Settings) -> Incident:
         raise click.UsageError("asking questions needs a terminal; use --from-log PATH or -")
     answers = _ask()
     with open_service(settings) as service:
-        return service.blank(answers).result()
+        return result_of(service.blank(answers))
 
 
 def _ask() -> Answers:

@@ -16,11 +16,11 @@ import msgspec
 from index.documents import Document
 from kb.corpus.sources import SourceContent
 from kb.errors import CorpusError, IncidentError, short_name
-from kb.evidence.glossary import glossary_digest
 from kb.guides import Guide, Record, is_guide
 from kb.incident import Incident
 from kb.paths import config_file, expand_user, packaged_incidents
 from kb.problem import Problem
+from kb.rules import file_digest
 from kb.walk import OnClosed, files_below, ignore_closed, is_regular
 
 
@@ -218,7 +218,7 @@ class RecordDirectories(Generic[Kept]):
     def fingerprint(self) -> str:
         """Changes when any file of any kind is added, removed or written, and with the glossary;
         reads no file of them."""
-        digest = hashlib.sha256(glossary_digest())
+        digest = hashlib.sha256(file_digest("glossary"))
         for file in chain(*self._versions()[0]):
             with suppress(OSError):  # it was just removed, or reading it will say what is wrong
                 status = file.path.stat()

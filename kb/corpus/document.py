@@ -12,11 +12,12 @@ import msgspec
 from index.documents import Document, Pattern
 from index.tokens import tokenize
 from kb.evidence.facts import Facts, fact_words, find_facts
-from kb.evidence.glossary import glossary_digest, has_chinese, translate
+from kb.evidence.glossary import has_chinese, translate
 from kb.evidence.systems import systems_in
 from kb.incident import Incident, Signature
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
+from kb.rules import file_digest
 
 _FORMAT_VERSION = 5
 """Increase this number when this module produces different documents from the same file."""
@@ -40,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True):
 def digest(source: bytes) -> str:
     """Key that changes when a file must be indexed again: hash of its content, of
     `_FORMAT_VERSION`, and of the glossary, since its translation is indexed too."""
-    return hashlib.sha256(b"%d\0" % _FORMAT_VERSION + glossary_digest() + source).hexdigest()
+    return hashlib.sha256(b"%d\0" % _FORMAT_VERSION + file_digest("glossary") + source).hexdigest()
 
 
 def to_document(incident: Incident, source: bytes) -> Document:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -41,19 +40,10 @@ def longest_of(words: Iterable[str]) -> re.Pattern[str]:
 
 
 @cache
-def glossary_digest() -> bytes:
-    """Changes whenever a term does: what was translated before must be translated again."""
-    return hashlib.sha256(_source()).digest()
-
-
-def _source() -> bytes:
-    return files("kb.rules").joinpath("glossary.toml").read_bytes()
-
-
-@cache
 def terms() -> dict[str, str]:
     """The terms of the field and the English words for each."""
-    sections = tomllib.loads(_source().decode())
+    source = files("kb.rules").joinpath("glossary.toml").read_text(encoding="utf-8")
+    sections = tomllib.loads(source)
     return {term: words for section in sections.values() for term, words in section.items()}
 
 

@@ -4,6 +4,13 @@ Every row has a name, a pattern, examples, and what an example yields. `docs/rul
 add one; `tests/kb/test_rules.py` reads every row and checks its examples.
 """
 
-from kb.rules.load import RuleError, convert_row, host_pattern, read_rows, without_names
+from kb.rules.load import (
+    RuleError,
+    convert_row,
+    file_digest,
+    host_pattern,
+    read_rows,
+    without_names,
+)
 
-__all__ = ["RuleError", "convert_row", "host_pattern", "read_rows", "without_names"]
+__all__ = ["RuleError", "convert_row", "file_digest", "host_pattern", "read_rows", "without_names"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -67,9 +68,19 @@ def host_pattern(name: str) -> str:
 
 
 @cache
+def file_digest(file: str) -> bytes:
+    """Changes whenever a row of the file does: what was made with it must be made again."""
+    return hashlib.sha256(_path(file).read_bytes()).digest()
+
+
+@cache
 def _tables(file: str) -> dict[str, Any]:
-    with (Path(__file__).parent / f"{file}.toml").open("rb") as opened:
+    with _path(file).open("rb") as opened:
         return tomllib.load(opened)
+
+
+def _path(file: str) -> Path:
+    return Path(__file__).parent / f"{file}.toml"
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from index.progress import Notify, Report, silent_notify, silent_report
@@ -31,6 +31,18 @@ REFRESH_SECONDS = 1.0
 
 DEFAULT_MATCHES = 5
 """Number of matches of an answer unless the user asks for another; as many as fit on a screen."""
+
+
+SIGNAL_SECONDS = 0.5
+"""How long a signal may stay unheard that came when a wait was about to begin: Python looks for
+signals between its own steps, and a wait is one step."""
+
+
+def result_of(future: Future[Result]) -> Result:
+    """Wait for the result, and hear Ctrl-C meanwhile."""
+    while not wait([future], SIGNAL_SECONDS).done:
+        pass
+    return future.result()
 
 
 class SupersededError(BaseException):

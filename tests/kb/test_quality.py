@@ -47,12 +47,22 @@ def founding(knowledge: KnowledgeBase) -> list[Outcome]:
     return ask([FOUNDING_REPORTS], knowledge)[0]
 
 
-@pytest.fixture(scope="module", params=SETS)
-def answers(request: pytest.FixtureRequest, knowledge: KnowledgeBase) -> tuple[str, Answers]:
+@pytest.fixture(scope="module")
+def asked() -> dict[str, Answers]:
+    """The answers so far, by set: asking all takes a minute."""
+    return {}
+
+
+@pytest.fixture(params=SETS)
+def answers(
+    request: pytest.FixtureRequest, asked: dict[str, Answers], knowledge: KnowledgeBase
+) -> tuple[str, Answers]:
     paths = sorted(SETS[request.param].glob("*.jsonl"))
     if not paths:
         pytest.skip(f"the set {SETS[request.param]} is not part of the repository")
-    return request.param, ask(paths, knowledge)
+    if request.param not in asked:
+        asked[request.param] = ask(paths, knowledge)
+    return request.param, asked[request.param]
 
 
 of_all_reports = pytest.mark.slow

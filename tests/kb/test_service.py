@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ from kb.contribute.draft import save
 from kb.conversation import begin
 from kb.diagnosis import Diagnosis
 from kb.log import Log, Source
-from kb.service.service import Service, SupersededError
+from kb.service.service import Service, SupersededError, result_of
 from kb.settings import Settings
 from kb.verdict import Verdict
 from tests.conftest import copy_cache, environment
@@ -36,6 +37,21 @@ XID_RECORD = "xid79-gpu-fallen-off-bus"
 PUMP = "RuntimeError: the flux capacitor of pump 7 is out of plutonium"
 
 pytestmark = pytest.mark.xdist_group("service")
+
+
+def test_a_signal_that_does_not_wake_the_wait_is_heard() -> None:
+    """As one that comes just before it: here another thread takes it."""
+    before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    thread = threading.Thread(
+        target=lambda: signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+    )
+    starter = threading.Timer(0.1, thread.start)
+    starter.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            result_of(Future())
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.fixture(scope="module")

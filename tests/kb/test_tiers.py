@@ -29,7 +29,8 @@ FORMS = (("log", "en"), ("prose", "en"), ("prose", "zh"))
 """Kind and language of the reports of each founding incident."""
 NEGATIVES = 5
 FEW = 1_000
-MANY = 100_000
+MANY = 20_000
+"""Fifty for each curated record; `benchmarks.tiers` makes a million."""
 
 pytestmark = pytest.mark.xdist_group("tiers")
 
@@ -107,18 +108,11 @@ def alone(answers: Answers) -> list[tuple[int, bytes, bytes]]:
 
 
 @pytest.mark.slow
-def test_answers_stay_the_same_to_the_byte(
+def test_answers_stay_the_same_beside_very_many(
     answers: Answers, alone: list[tuple[int, bytes, bytes]], tier: Path
 ) -> None:
-    assert make_tier(FEW).added == FEW
-    assert answers(texts()[SOME]) == alone
-
-
-@pytest.mark.slow
-def test_answers_stay_the_same_beside_very_many(answers: Answers, tier: Path) -> None:
-    before = answers(texts())
     assert make_tier(MANY).added == MANY
-    assert answers(texts()) == before
+    assert answers(texts()[SOME]) == alone
     found = open_tier().search(Query(lines=(texts()[0],), passages=(texts()[0],)))
     assert found
 
