@@ -26,7 +26,7 @@ class Verdict(StrEnum):
         return self in (Verdict.MATCH, Verdict.POSSIBLE)
 
 
-ANSWER_AT = 0.72
+ANSWER_AT = 0.75
 """Minimum confidence of a match; an incident below it is shown as possible. docs/quality.md shows
 the effect of other thresholds."""
 

@@ -28,8 +28,8 @@ from kb.verdict import (
 
 NOW = datetime(2026, 11, 21, 3, 10, tzinfo=UTC)
 AROUND_THE_BAR = [
-    (0.72, Verdict.MATCH),
-    (0.7199, Verdict.POSSIBLE),
+    (0.75, Verdict.MATCH),
+    (0.7499, Verdict.POSSIBLE),
     (0.98, Verdict.MATCH),
     (0.1, Verdict.POSSIBLE),
 ]
