@@ -458,3 +458,14 @@ def test_a_chinese_user_is_asked_and_answers_in_chinese(knowledge: KnowledgeBase
             assert conversation.question.answers[-1] == "不知道"
     if start.question:
         assert len(talked.statements) == 1
+
+
+def test_a_damaged_list_of_outcomes_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KB_STATE", str(tmp_path))
+    (tmp_path / "outcomes.json").write_bytes(b'[{"time": 1}]')
+    told: list[str] = []
+    assert Outcomes(Settings(), told.append).load() == ()
+    assert "damaged" in told[0]
+    assert (tmp_path / "outcomes.damaged.json").exists()
