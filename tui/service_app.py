@@ -12,8 +12,10 @@ from textual.message import Message
 from kb.service.service import Service
 
 if TYPE_CHECKING:
+    from kb.conversation import Conversation
     from kb.diagnosis import Diagnosis
     from kb.history import History
+    from kb.outcomes import Outcomes
     from kb.service.input import UserInput
     from kb.settings import Settings
 
@@ -92,6 +94,18 @@ class ServiceApp(App[int]):
         from kb.history import Search
 
         self.history.add(Search.of(diagnosis, user_input.kept_text(), user_input.kept_paths()))
+
+    @work(thread=True, group="history")
+    def keep_outcome(self, before: Conversation, after: Conversation) -> None:
+        """Keep how a case ended. In a thread, as for the history."""
+        self.outcomes.take(before, after)
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """How other cases ended."""
+        from kb.outcomes import Outcomes
+
+        return Outcomes(self.settings, self._notice)
 
     @cached_property
     def history(self) -> History:

@@ -13,10 +13,11 @@ import click
 
 from kb.cli.case import case_arguments, diagnosed, open_service, read_case
 from kb.cli.exit_codes import of_verdict
-from kb.cli.terminal import put, show
+from kb.cli.terminal import put, say, show
 from kb.conversation import Conversation, begin
 from kb.log import Log
 from kb.log.clean import strip_controls
+from kb.outcomes import Outcomes
 from kb.service.service import DEFAULT_MATCHES, result_of
 from kb.settings import load_settings
 from kb.verdict import Verdict
@@ -45,12 +46,16 @@ def command(text: tuple[str, ...], paths: tuple[Path, ...], incidents: tuple[Pat
 
 
 def _talk(log: Log | None, incidents: tuple[Path, ...]) -> Verdict:
-    with open_service(load_settings(incidents)) as service:
-        conversation = begin(diagnosed(log or Log.from_text(""), service, DEFAULT_MATCHES))
+    settings = load_settings(incidents)
+    outcomes = Outcomes(settings, say)
+    with open_service(settings) as service:
+        diagnosis = diagnosed(log or Log.from_text(""), service, DEFAULT_MATCHES)
+        conversation = begin(diagnosis, outcomes.load())
         _show(conversation, None)
         for said in _said():
             before = conversation
             conversation = result_of(service.reply(before, said))
+            outcomes.take(before, conversation)
             _show(conversation, before)
     return conversation.verdict
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kb.conversation.interpret import interpret
+from kb.conversation.language import Language, in_language, say
 from kb.conversation.state import Conversation, Statement, combine, statement_from_option
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW
@@ -16,6 +17,8 @@ _OTHER_WORDS = {
     "no": r"n|no|nope|it does(?:n't| not)|it is(?:n't| not)|不是|不|否|没有|不会|不对",
     DONT_KNOW: r"don'?t know|i do(?:n'?t| not) know|no idea|not sure|unsure|skip|dunno"
     r"|不知道|不清楚|不确定|跳过",
+    "one": r"单机|单节点|一台(?:机器)?",
+    "several": r"多机|多节点|多台(?:机器)?",
     "none of these": r"none|neither|none of (?:them|these)|no|nope|都不是|都没有|没有",
 }
 _FIRST_CLAUSE = re.compile(r"(?<!\s)\s*[,，;；。]\s*|\.\s+")
@@ -34,12 +37,18 @@ def match_answer(
     head, *tail = _FIRST_CLAUSE.split(text.strip(), maxsplit=1)
     whole = _picked(text, inquiry)
     picked = _picked(head, inquiry) if whole is None else whole
-    if picked is None:
+    if picked is None or (whole is None and _is_loose_no(head, inquiry)):
         return None
     rest = tail[0] if tail and whole is None else ""
     more = interpret(rest, conversation, knowledge) if rest.strip() else None
-    answer = _statement_from(inquiry, picked)
+    answer = _statement_from(inquiry, picked, conversation.language)
     return combine(text, [answer, more] if more else [answer], inquiry.text)
+
+
+def _is_loose_no(head: str, inquiry: QuestionPlan) -> bool:
+    """Whether a "no" with more behind it denies something else than all systems of a list."""
+    is_no = re.fullmatch(_OTHER_WORDS["no"], head.strip().casefold()) is not None
+    return is_no and inquiry.topic is Topic.SYSTEMS
 
 
 def is_answer(text: str) -> bool:
@@ -62,21 +71,31 @@ def _picked(text: str, inquiry: QuestionPlan) -> int | None:
     return None
 
 
-def _statement_from(inquiry: QuestionPlan, picked: int) -> Statement:
+def _statement_from(inquiry: QuestionPlan, picked: int, language: Language) -> Statement:
     if picked == len(inquiry.options):
         return Statement(
             "",
-            says=(f"“{DONT_KNOW}” to “{inquiry.text}”:",),
+            says=(_answered(inquiry, DONT_KNOW, language),),
             settled_questions=(inquiry.key,),
             environment=_known(inquiry, None),
         )
     option = inquiry.options[picked]
-    source = f" [{inquiry.records[0]}]" if inquiry.topic is Topic.OBSERVATION else ""
     return statement_from_option(
         option,
-        f"“{option.text}” to “{inquiry.text}”{source}:",
+        _answered(inquiry, option.text, language),
         settled_questions=(inquiry.key,),
         environment=_known(inquiry, option),
+    )
+
+
+def _answered(inquiry: QuestionPlan, answer: str, language: Language) -> str:
+    source = f" [{inquiry.records[0]}]" if inquiry.topic is Topic.OBSERVATION else ""
+    return say(
+        "answered",
+        language,
+        answer=in_language(answer, language),
+        question=in_language(inquiry.text, language),
+        source=source,
     )
 
 

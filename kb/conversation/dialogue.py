@@ -2,32 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from kb.conversation.acts import MAX_TALK_CHARACTERS
+from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted, acts_of
 from kb.conversation.answers import is_answer, match_answer
-from kb.conversation.commands import Request, to_command
-from kb.conversation.explain import answer
-from kb.conversation.interpret import interpret, search_output
-from kb.conversation.next_step import check_to_run
+from kb.conversation.commands import to_command
+from kb.conversation.interpret import interpret, is_output, read_remark, search_output
+from kb.conversation.language import Language, language_of, say
+from kb.conversation.next_step import cause_shown, name_of, task_of
 from kb.conversation.opening import opening
-from kb.conversation.speech import describe_change, described_check, tool_turn
+from kb.conversation.outcome import Outcome
+from kb.conversation.replies import COURTESIES, Answer, answer_to, not_understood, paragraphs
+from kb.conversation.replies.answer import described_task, named_cause
+from kb.conversation.scope import Scope, scope_of
+from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import Diagnosis, Match, first_question
+from kb.diagnosis import Diagnosis, Match, diagnose, first_question
+from kb.log import Log
 from kb.log.clean import replace_surrogates, strip_controls
-from kb.questions import QuestionPlan, next_question
+from kb.questions import QuestionPlan, Topic, next_question
+from kb.questions.observe import NO, YES
+from kb.verdict import Verdict
 
-_NOT_UNDERSTOOD = (
-    "I did not understand that, so nothing changes. Type `help` to see what I understand."
+_MAX_ANSWERS = 2
+"""Requests of one message that are answered; a longer reply is not read."""
+
+_TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.CORRECTION})
+"""Acts that are evidence."""
+_MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
+"""Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
+_CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
+_TURNS_REMEMBERED = 3
+"""Of the tool, in which the user still sees what to do."""
+_ASKS_WHY = re.compile(
+    r"\b(?:why|what about|how come|how about|instead|not it)\b"
+    r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
+    re.IGNORECASE,
 )
+_MAX_CLAUSES = 4
+"""Of a sentence that is read again, each by itself."""
 
 
-def begin(diagnosis: Diagnosis) -> Conversation:
-    """State the findings and the most likely cause, and ask the best question. Does not search."""
-    conversation = Conversation(diagnosis, (), (opening(diagnosis),), first_question(diagnosis))
+def begin(diagnosis: Diagnosis, earlier: Sequence[Outcome] = ()) -> Conversation:
+    """State the findings and the most likely cause, and ask the best question. Does not search.
+
+    `earlier` is how other cases on this machine ended, newest first.
+    """
+    language = _language_of_input(diagnosis)
+    turn = opening(diagnosis, language, earlier)
+    question = first_question(diagnosis)
+    conversation = Conversation(diagnosis, (), (turn,), question, language=language)
     return msgspec.structs.replace(conversation, matches=rank(conversation))
 
 
@@ -39,21 +67,15 @@ def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Co
     text = _cleaned(text).strip()
     if not text:
         return conversation
-    current = _with_turns(conversation, [Turn(Speaker.USER, text)])
+    language = language_of(text, conversation.language)
+    said = msgspec.structs.replace(conversation, language=language)
+    current = _with_turns(said, [Turn(Speaker.USER, text)])
     if len(text) > MAX_TALK_CHARACTERS:
-        return _told(current, search_output(text, conversation, knowledge), knowledge)
-    statement = match_answer(text, conversation, knowledge)
+        return _heard(current, text, search_output(text, current, knowledge), knowledge)
+    statement = match_answer(text, current, knowledge)
     if statement:
-        return _told(current, statement, knowledge)
-    command = to_command(text)
-    if command and command.request is Request.UNDO:
-        return _undo(current)
-    if command:
-        return _with_turns(current, [answer(command, current, knowledge)])
-    statement = interpret(text, conversation, knowledge)
-    if statement is None and is_answer(text):
-        return _with_turns(current, [tool_turn(_no_answer(current), ())])
-    return _told(current, statement, knowledge)
+        return _heard(current, text, statement, knowledge)
+    return _acted(current, text, _parts(text, knowledge), knowledge)
 
 
 def leave_out(conversation: Conversation, text: str, why: str) -> Conversation:
@@ -66,45 +88,253 @@ def _cleaned(text: str) -> str:
     return strip_controls(replace_surrogates(text))
 
 
-def _told(
-    conversation: Conversation, statement: Statement | None, knowledge: KnowledgeBase
+def _language_of_input(diagnosis: Diagnosis) -> Language:
+    """That of the user's own words."""
+    if not diagnosis.evidence.told:
+        return Language.ENGLISH
+    return language_of("\n".join(line.text for line in diagnosis.evidence.lines))
+
+
+def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
+    """The acts of a message. A line that a record knows is evidence, whatever else it may say."""
+    is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
+    if is_line:
+        return (Acted(Act.PROBLEM, text),)
+    parts = tuple(map(_as_denial, acts_of(text, knowledge.encoder)))
+    finer = _behind_courtesy(text, knowledge) if _is_courtesy(parts) else []
+    return tuple(finer) or parts
+
+
+def _as_denial(part: Acted) -> Acted:
+    """Who says that it is not the driver, and does not ask why, states something."""
+    states = scope_of(part.text) is Scope.NEGATED and not _ASKS_WHY.search(part.text)
+    is_denial = part.act is Act.WHY_NOT and states
+    return Acted(Act.OBSERVATION, part.text) if is_denial else part
+
+
+def _is_courtesy(parts: Sequence[Acted]) -> bool:
+    return len(parts) == 1 and parts[0].act in COURTESIES
+
+
+def _behind_courtesy(text: str, knowledge: KnowledgeBase) -> list[Acted]:
+    """The requests and results that stand beside a courtesy in one sentence: "thanks, that fixed
+    it", "that did not help, what else"."""
+    clauses = [clause for clause in _CLAUSES.split(text) if clause.strip()]
+    if not 1 < len(clauses) <= _MAX_CLAUSES:
+        return []
+    parts = [part for clause in clauses for part in acts_of(clause, knowledge.encoder)]
+    return [part for part in parts if part.act not in COURTESIES | _TOLD]
+
+
+def _acted(
+    conversation: Conversation, text: str, parts: Sequence[Acted], knowledge: KnowledgeBase
 ) -> Conversation:
-    """Rank again, choose the next question and explain the changes; name the next check after the
-    output of one."""
+    acts = {part.act for part in parts}
+    if Act.UNDO in acts:
+        return _undo(conversation)
+    if Act.START_OVER in acts:
+        return _start_over(conversation, knowledge)
+    if acts == {Act.OTHER} and is_answer(text):
+        return _answered(conversation, [Answer(_no_answer(conversation))])
+    evidence = _evidence(text, parts)
+    requests = _requests(parts)
+    if evidence is None:
+        remark = read_remark(text, conversation, knowledge) if acts <= _MAY_STATE else None
+        if remark:
+            return _heard(conversation, text, remark, knowledge)
+        return _answers(conversation, requests, knowledge)
+    if _is_bare(conversation):
+        return _diagnosed(conversation, evidence, knowledge)
+    statement = interpret(evidence, conversation, knowledge)
+    if Act.CORRECTION in acts and statement:
+        conversation = _corrected(conversation, statement)
+    if not requests:
+        return _heard(conversation, text, statement, knowledge)
     if statement is None:
-        return _with_turns(conversation, [tool_turn(_NOT_UNDERSTOOD, ())])
-    after = _rerank(conversation, (*conversation.statements, statement))
-    reason = " ".join(statement.says)
-    text = f"{reason} {_effect(conversation.matches, after.matches)}".strip()
-    step = check_to_run(after, knowledge) if statement.checks else None
-    if step:
-        text += f"\n{described_check(step)}"
-    return _with_turns(after, [tool_turn(text, after.pool)])
+        return _answers(conversation, requests, knowledge)
+    after = _rerank(conversation, statement)
+    effect = Answer(_reason(conversation, after, statement))
+    return _answers(after, requests, knowledge, effect)
+
+
+def _evidence(text: str, parts: Sequence[Acted]) -> str | None:
+    """What of a message is evidence: all of it where it has no other acts, and nothing of one
+    that tells of a success, whose words must not lower what helped."""
+    told_parts = [part.text for part in parts if part.act in _TOLD]
+    if len(told_parts) == len(parts):
+        return text
+    if not told_parts or any(part.act is Act.SUCCESS for part in parts):
+        return None
+    return _put_together(told_parts)
+
+
+def _put_together(parts: Sequence[str]) -> str:
+    """Parts of a message; lines of a program stay lines."""
+    return ("\n" if any("\n" in part for part in parts) else ". ").join(parts)
+
+
+def _requests(parts: Sequence[Acted]) -> list[Acted]:
+    """What is to be answered: each act once, courtesies only where there is nothing else."""
+    others = {part.act: part for part in reversed(parts) if part.act not in _TOLD}
+    if Act.SUCCESS in others:
+        whole = _put_together([one.text for one in parts if one.act in _TOLD | {Act.SUCCESS}])
+        return [Acted(Act.SUCCESS, whole)]
+    if any(part.act is Act.TRIED for part in parts):
+        others.pop(Act.FAILURE, None)  # what was tried is said to have failed
+    if Act.NEXT in others and len(others) > 1:
+        others.pop(Act.FAILURE, None)
+    serious = [part for part in others.values() if part.act not in COURTESIES]
+    has_evidence = any(part.act in _TOLD for part in parts)
+    asked = serious or ([] if has_evidence else list(others.values()))
+    return sorted(asked, key=parts.index)[:_MAX_ANSWERS]
+
+
+def _answers(
+    conversation: Conversation,
+    requests: Sequence[Acted],
+    knowledge: KnowledgeBase,
+    *before: Answer,
+) -> Conversation:
+    """One turn that answers all requests, after what is to be said `before` it."""
+    answers = list(before)
+    for acted in requests:
+        chosen = _chosen(acted, conversation, knowledge)
+        if chosen:
+            return _heard(conversation, acted.text, chosen, knowledge)
+        answer = answer_to(acted, conversation, knowledge)
+        answers.append(answer)
+        if answer.statement:
+            conversation = _rerank(conversation, answer.statement)
+    return _answered(conversation, answers)
+
+
+def _chosen(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
+    """A yes or no in other words is an answer where the question takes it."""
+    words = {Act.YES: YES, Act.NO: NO}.get(acted.act)
+    statement = match_answer(words, conversation, knowledge) if words else None
+    return msgspec.structs.replace(statement, text=acted.text) if statement else None
+
+
+def _answered(conversation: Conversation, answers: Sequence[Answer]) -> Conversation:
+    known = {*conversation.pool, *(name for answer in answers for name in answer.records)}
+    turn = tool_turn(
+        paragraphs(answer.text for answer in answers),
+        known,
+        (line for answer in answers for line in answer.lines),
+        tuple(dict.fromkeys(name for answer in answers for name in answer.shows)),
+    )
+    return _with_turns(conversation, [turn])
+
+
+def _heard(
+    conversation: Conversation,
+    text: str,
+    statement: Statement | None,
+    knowledge: KnowledgeBase,
+) -> Conversation:
+    """Rank again, choose the next question, explain the changes, and go on with what is to do now
+    where that is new."""
+    if statement is None:
+        if _is_bare(conversation):
+            return _diagnosed(conversation, text, knowledge)
+        return _answered(conversation, [not_understood("noted", conversation, knowledge)])
+    after = _rerank(conversation, statement)
+    answers = [Answer(_reason(conversation, after, statement))]
+    shown = cause_shown(after, knowledge) if statement.checks else None
+    if shown:
+        answers.append(Answer(named_cause(*shown, "cause-shown", after.language)))
+    if after.inquiry and after.inquiry.topic is Topic.EFFECT:
+        answers.append(Answer(after.inquiry.text))
+        return _answered(after, answers)
+    task = task_of(after, knowledge)
+    if task and name_of(task) not in _shown(conversation):
+        text = described_task(task, after.language)
+        answers.append(Answer(text, shows=(name_of(task),)))
+    return _answered(after, answers)
+
+
+def _shown(conversation: Conversation) -> frozenset[str]:
+    """What the last turns of the tool told to do: said again, it would only be longer."""
+    tools = [turn for turn in conversation.turns if turn.speaker is Speaker.TOOL]
+    return frozenset(name for turn in tools[-_TURNS_REMEMBERED:] for name in turn.shows)
+
+
+def _reason(before: Conversation, after: Conversation, statement: Statement) -> str:
+    effect = _effect(before.matches, after.matches, after.language)
+    if not before.matches and not after.matches:
+        effect = ""
+    return " ".join(filter(None, [*statement.says, effect])) or effect
+
+
+def _is_bare(conversation: Conversation) -> bool:
+    """Whether nothing is known so far: then what the user tells is the case itself."""
+    diagnosis = conversation.diagnosis
+    known = diagnosis.candidates or diagnosis.playbooks or diagnosis.notes
+    return diagnosis.verdict is Verdict.UNKNOWN and not known and not conversation.statements
+
+
+def _diagnosed(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Conversation:
+    """Begin with what the user tells as the case; what was said stays."""
+    diagnosis = diagnose(Log.from_text(text), knowledge)
+    begun = begin(diagnosis)
+    if _is_bare(begun) and not diagnosis.evidence.states_failure:
+        return _answered(conversation, [Answer(say("other", conversation.language))])
+    turn = opening(diagnosis, conversation.language)
+    turns = (*conversation.turns, turn)
+    return msgspec.structs.replace(begun, turns=turns, language=conversation.language)
+
+
+def _start_over(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:
+    """Forget the case; what was said can still be read."""
+    language = conversation.language
+    empty = begin(diagnose(Log.from_text(""), knowledge))
+    turns = (*conversation.turns, tool_turn(say("start-over", language), ()))
+    return msgspec.structs.replace(empty, turns=turns, language=language)
 
 
 def _no_answer(conversation: Conversation) -> str:
-    question = conversation.question
+    language, question = conversation.language, conversation.question
     if question is None:
-        return "No question is open."
-    return f"Possible answers to the open question: {', '.join(question.answers)}."
+        return say("no-question", language)
+    return say("possible-answers", language, answers=", ".join(question.answers))
 
 
 def _undo(conversation: Conversation) -> Conversation:
+    language = conversation.language
     if not conversation.statements:
-        return _with_turns(conversation, [tool_turn("There is nothing to undo.", ())])
+        return _answered(conversation, [Answer(say("nothing-to-undo", language))])
     last = conversation.statements[-1]
-    after = _rerank(conversation, conversation.statements[:-1])
-    text = f"Undone: “{last.text}”. {_effect(conversation.matches, after.matches)}"
+    after = _with_statements(conversation, conversation.statements[:-1])
+    effect = _effect(conversation.matches, after.matches, language)
+    text = say("undone", language, text=last.text, effect=effect)
     return _with_turns(after, [tool_turn(text, conversation.pool)])
 
 
-def _effect(before: tuple[Match, ...], after: tuple[Match, ...]) -> str:
+def _corrected(conversation: Conversation, statement: Statement) -> Conversation:
+    """Without the earlier statements about the same thing."""
+    kept = tuple(one for one in conversation.statements if not _same_thing(one, statement))
+    return _with_statements(conversation, kept)
+
+
+def _same_thing(old: Statement, new: Statement) -> bool:
+    """Whether both settle the same question, or speak of the same system."""
+    settled = set(old.settled_questions) & set(new.settled_questions)
+    versions = old.environment.versions.keys() & new.environment.versions.keys()
+    systems = old.environment.systems & new.environment.systems
+    return bool(settled or versions or systems)
+
+
+def _effect(before: tuple[Match, ...], after: tuple[Match, ...], language: Language) -> str:
     if before == after:
-        return "The ranking stays the same."
-    return describe_change(before, after)
+        return say("same-ranking", language)
+    return describe_change(before, after, language)
 
 
-def _rerank(conversation: Conversation, statements: tuple[Statement, ...]) -> Conversation:
+def _rerank(conversation: Conversation, statement: Statement) -> Conversation:
+    return _with_statements(conversation, (*conversation.statements, statement))
+
+
+def _with_statements(conversation: Conversation, statements: tuple[Statement, ...]) -> Conversation:
     """Matches and question follow from the log and the statements, so both are made anew."""
     after = msgspec.structs.replace(conversation, statements=statements)
     return msgspec.structs.replace(after, matches=rank(after), inquiry=_inquiry(after))
@@ -113,6 +343,8 @@ def _rerank(conversation: Conversation, statements: tuple[Statement, ...]) -> Co
 def _inquiry(conversation: Conversation) -> QuestionPlan | None:
     if not conversation.statements:
         return first_question(conversation.diagnosis)
+    if conversation.solved:
+        return None
     return conversation.statements[-1].asks or next_question(
         conversation.belief,
         conversation.incidents,

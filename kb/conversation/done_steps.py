@@ -10,6 +10,7 @@ import msgspec
 
 from index.tokens import tokenize
 from kb.conversation.landed import PERSISTS_IF_RIGHT, effect_question
+from kb.conversation.language import Language, say
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
@@ -27,13 +28,25 @@ _TRIED = re.compile(
 _PERHAPS = re.compile(r"(?>.*?\b(?:i|we)\b).*\balready\b|already\b|.*已经", re.IGNORECASE)
 """Also an action, but only if it matches a step: "already waiting for hours" is not an action."""
 STEP_DONE = re.compile(
-    r"(?:step \d{1,2}|第\s*\d{1,2}\s*步)\s*(?:is |was )?(?:done|做过|做了|完成).*", re.IGNORECASE
+    r"(?:step \d{1,2}|第\s*(?:\d{1,2}|[一二三四五六])\s*步)\s*"
+    r"(?:is |was |has been |alone |also |也|已经|还是)?"
+    r"(?:done|did(?:n't| not)|does(?:n't| not)|failed|no (?:effect|change|luck)|had no effect"
+    r"|做过|做了|完成|试过|试了|没用|没有用|没效果|无效|不行).*",
+    re.IGNORECASE,
 )
 """Phrases that look like a log line but are not."""
+_NUMBER_WORDS = ("one two three four five", "first second third fourth fifth", "一 二 三 四 五 六")
 _NOT_HELD = re.compile(r"\b(?:have|had) (?:a|an|the|no|\d+)\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\bstep (\d{1,2})\b|第\s*(\d{1,2})\s*步", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\bstep\s*#?(?P<digits>\d{1,2}|one|two|three|four|five)\b"
+    r"|\b(?P<ordinal>first|second|third|fourth|fifth) step"
+    r"|第\s*(?P<zh>\d{1,2}|[一二三四五六])\s*步",
+    re.IGNORECASE,
+)
+_NUMBERS = {word: n for words in _NUMBER_WORDS for n, word in enumerate(words.split(), 1)}
 _SPOKEN = frozenset(
-    "already have did tried try done help change without same still effect it".split()
+    "already have did tried try done help change without same still effect it fail increas rais"
+    " error happen persist".split()
 )
 _CHECKS = frozenset(
     "check look find test confirm compare measure list see ask print count search read dump"
@@ -49,8 +62,8 @@ _MIN_COSINE = 0.55
 """Minimum cosine of the action and the step, where they share fewer words."""
 
 
-class TakenStep(msgspec.Struct, frozen=True):
-    """A step of a record's fix that the user took."""
+class FixStep(msgspec.Struct, frozen=True):
+    """A step of a record's fix."""
 
     incident: Incident
     number: int
@@ -65,28 +78,33 @@ def parse_done_step(
     if not (acted or _PERHAPS.match(clause)) or _NOT_HELD.search(clause):
         return None
     incidents = [match.incident for match in conversation.matches[:_MAX_RECORDS_COMPARED]]
-    taken = list(_by_number(clause, incidents) or _alike(clause, incidents, knowledge))
+    taken = list(step_by_number(clause, incidents) or steps_alike(clause, incidents, knowledge))
     if not taken:
-        unknown = f"{quote(clause)} matches no step in the fixes of the top candidates."
+        unknown = say("no-such-step", conversation.language, text=quote(clause))
         return Statement("", says=(unknown,)) if acted else None
+    return failed_steps(taken, conversation.language)
+
+
+def failed_steps(taken: Sequence[FixStep], language: Language) -> Statement:
+    """Steps that were done, though the problem persists."""
     cures = [done for done in taken if not only_looks(done.step)]
     asked = effect_question(cures[0].incident, cures[0].number) if cures else None
     failed = [done.incident.id for done in (cures[1:] if asked else cures)]
     return Statement(
         "",
-        says=tuple(_sentence(done, persists=done.incident.id in failed) for done in taken),
+        says=tuple(
+            _sentence(done, language, persists=done.incident.id in failed) for done in taken
+        ),
         factors=dict.fromkeys(failed, PERSISTS_IF_RIGHT),
         asks=asked,
         done=tuple((done.incident.id, done.number) for done in taken),
     )
 
 
-def _sentence(taken: TakenStep, *, persists: bool) -> str:
-    text = join_soft_breaks(taken.step.text)
-    step = f"Marked step {taken.number} of [{taken.incident.id}] as done: {text}"
-    if not persists:
-        return step
-    return f"{step} The problem persists, so this record is less likely now."
+def _sentence(taken: FixStep, language: Language, *, persists: bool) -> str:
+    text, name = join_soft_breaks(taken.step.text), taken.incident.id
+    step = say("marked-done", language, number=taken.number, id=name, text=text)
+    return " ".join([step, say("persists", language)]) if persists else step
 
 
 def only_looks(step: Step) -> bool:
@@ -95,20 +113,35 @@ def only_looks(step: Step) -> bool:
     return first is not None and first[0].lower() in _CHECKS
 
 
-def _by_number(clause: str, incidents: Sequence[Incident]) -> list[TakenStep]:
+def step_by_number(clause: str, incidents: Sequence[Incident]) -> list[FixStep]:
     """A bare "step 2" is one of the first record's."""
-    match = _NUMBER.search(clause)
-    number = int(match[1] or match[2]) if match else 0
+    number = _number(clause)
     fix = incidents[0].body.fix if incidents else ()
-    return [TakenStep(incidents[0], number, fix[number - 1])] if 0 < number <= len(fix) else []
+    return [FixStep(incidents[0], number, fix[number - 1])] if 0 < number <= len(fix) else []
 
 
-def _alike(
+def _number(clause: str) -> int:
+    """The number of the step that a text names; 0 where it names none."""
+    match = _NUMBER.search(clause)
+    word = next(filter(None, match.groups()), "") if match else ""
+    return int(word) if word.isdecimal() else _NUMBERS.get(word.lower(), 0)
+
+
+def taken_steps(conversation: Conversation) -> Iterator[FixStep]:
+    """The steps that were done, in the order in which the user told of them."""
+    incidents = conversation.incidents
+    for statement in conversation.statements:
+        for name, number in statement.done:
+            if name in incidents:
+                yield FixStep(incidents[name], number, incidents[name].body.fix[number - 1])
+
+
+def steps_alike(
     clause: str, incidents: Sequence[Incident], knowledge: KnowledgeBase
-) -> Iterator[TakenStep]:
+) -> Iterator[FixStep]:
     """Of each record the step that is most like what was done, if it is like it at all."""
     steps = [
-        TakenStep(incident, number, step)
+        FixStep(incident, number, step)
         for incident in incidents
         for number, step in enumerate(incident.body.fix, 1)
         if not _ADVISES_AGAINST.match(step.text)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from index.tokens import tokenize
+from kb.conversation.language import Language, say
+from kb.conversation.scope import Scope, scope_of
 from kb.conversation.state import Statement, statement_from_option
 from kb.evidence.accelerators import FAMILIES, names_family
 from kb.evidence.systems import alternatives, full_names, system_patterns, systems_in
@@ -54,6 +56,12 @@ _NEGATED = re.compile(
     r"|(?:我们|这边|这里|也|并|都|还){0,3}(?:没有用|没有|没用|没看到|没|不在|不是|不用|无)(?P<zh>.+)",
     re.IGNORECASE,
 )
+_DENIAL = re.compile(
+    r"(?:\b(?:no|not|never|none|without|dont|doesnt|isnt|arent|wasnt|havent)\b|n['’]t\b"
+    r"|没有?看?到?|不[是在用会]|从不|并不|并非|未)(?:\s*(?:use|using|run|running|have|see|any|a|an|in)\b)*\s*",
+    re.IGNORECASE,
+)
+"""Where in a clause that denies something the denial ends."""
 _TROUBLE = re.compile(
     r"\b(?:xid|ecc|oom|out of memory|nan|segfault|core dumps?|firewall|containers?|docker|vpn|mig"
     r"|exceptions?|packet loss)\b|容器|防火墙|丢包|异常",
@@ -77,7 +85,7 @@ _FILLER = frozenset("run use using version only happen have under inside launch 
 """Words around a fact that say nothing more."""
 _MAX_UNEXPLAINED_WORDS = 2
 """A clause with more words that no rule reads is also searched; one or two are filler."""
-_MAX_RECORDS_NAMED = 3
+_MAX_RECORDS_NAMED = 2
 """Records named in one sentence; the others are counted, because a longer list is not read."""
 _MAX_CANDIDATE_SHARE = 0.6
 """Maximum share of the candidates that an absence may speak against, from 0 to 1; what most
@@ -93,15 +101,18 @@ class ClauseFacts(msgspec.Struct, frozen=True):
 
 
 def extract_facts(
-    clause: str, candidates: Sequence[Incident], known: KnownEnvironment
+    clause: str,
+    candidates: Sequence[Incident],
+    known: KnownEnvironment,
+    language: Language = Language.ENGLISH,
 ) -> ClauseFacts:
     """Apply the rules to one clause."""
     for exclusive in (_also, _absent):
-        part = exclusive(clause, candidates)
+        part = exclusive(clause, candidates, language)
         if part:
             return ClauseFacts((part,), left=False)
     rules = (_nodes, _versions, _hardware, _systems)
-    parts = tuple(part for rule in rules if (part := rule(clause, candidates, known)))
+    parts = tuple(part for rule in rules if (part := rule(clause, candidates, known, language)))
     return ClauseFacts(parts, left=not parts or len(_unexplained(clause)) > _MAX_UNEXPLAINED_WORDS)
 
 
@@ -115,7 +126,7 @@ def _unexplained(clause: str) -> set[str]:
     return set(tokenize(rest)) - _FILLER
 
 
-def _also(clause: str, candidates: Sequence[Incident]) -> Statement | None:
+def _also(clause: str, candidates: Sequence[Incident], language: Language) -> Statement | None:
     """It also happens with something else: then what a record is about is not needed for it."""
     match = _ALSO.match(clause)
     if not match:
@@ -123,42 +134,58 @@ def _also(clause: str, candidates: Sequence[Incident]) -> Statement | None:
     what = match["what"] or match["zh"]
     named = frozenset(systems_in(what))
     if not named:
-        return _also_nodes(what, candidates)
+        return _also_nodes(what, candidates, language)
     if "without" in clause.lower():
         ids = [i.id for i in candidates if systems_of(i) & named]
-        return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens without {_listed(named)}")
+        reason = say("also-without", language, names=_listed(named))
+        return _against(ids, ELSEWHERE_IF_NEEDED, reason, language)
     groups = [group for group in alternatives() if group & named]
     others = frozenset().union(*groups) - named
     ids = [i.id for i in candidates if i.header.systems[0] in others]
-    return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens with {_listed(named)}")
+    reason = say("also-with", language, names=_listed(named))
+    return _against(ids, ELSEWHERE_IF_NEEDED, reason, language)
 
 
-def _also_nodes(what: str, candidates: Sequence[Incident]) -> Statement | None:
+def _also_nodes(what: str, candidates: Sequence[Incident], language: Language) -> Statement | None:
     several = _several(what)
     if several is None:
         return None
     kind = Topology.SINGLE_NODE if several else Topology.MULTI_NODE
     ids = [i.id for i in candidates if i.header.environment.topology is kind]
-    other = "several nodes" if several else "one node"
-    return _against(ids, ELSEWHERE_IF_NEEDED, f"It also happens on {other}")
+    reason = say("also-several-nodes" if several else "also-one-node", language)
+    return _against(ids, ELSEWHERE_IF_NEEDED, reason, language)
 
 
-def _absent(clause: str, candidates: Sequence[Incident]) -> Statement | None:
-    """What a record needs, or prints, is not there."""
-    match = _NEGATED.match(clause)
-    if not match:
+def _absent(clause: str, candidates: Sequence[Incident], language: Language) -> Statement | None:
+    """What a record needs, or prints, is not there. None where nothing is denied, or where the
+    absence is a symptom itself."""
+    what = _denied(clause)
+    if not what:
         return None
-    what = match["what"] or match["zh"]
     named = frozenset(systems_in(what))
     first = next(tokenize(what), "")
-    if first in _ORDINARY and not _TROUBLE.search(what):
+    if first in _ORDINARY and not named and not _TROUBLE.search(what):
         return None
     words = set(tokenize(what)) - _ORDINARY
     ids = [i.id for i in candidates if systems_of(i) & named or words & _printed(i)]
     telling = bool(ids) and len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
-    if not telling and not _TROUBLE.search(what):
+    if not telling and not named and not _TROUBLE.search(what):
         return None
-    return _against(ids if telling else (), ABSENT_IF_NEEDED, f"Absent: {what.strip()}")
+    reason = say("absent", language, what=what)
+    against = _against(ids if telling else (), ABSENT_IF_NEEDED, reason, language)
+    # It is not asked for again.
+    return msgspec.structs.replace(against, environment=KnownEnvironment(systems=named))
+
+
+def _denied(clause: str) -> str:
+    """What is said to be absent; empty where nothing is."""
+    match = _NEGATED.match(clause)
+    if match:
+        return (match["what"] or match["zh"]).strip()
+    if scope_of(clause) is not Scope.NEGATED or _NODES.search(clause):
+        return ""
+    denial = _DENIAL.search(clause)
+    return clause[denial.end() :].strip() if denial else ""
 
 
 def _printed(incident: Incident) -> set[str]:
@@ -166,9 +193,17 @@ def _printed(incident: Incident) -> set[str]:
     return {word for sign in incident.header.signatures for word in tokenize(sign.pattern)}
 
 
-def _against(ids: Sequence[str], factor: float, reason: str) -> Statement:
-    effect = f"less likely: {_ids(ids)}" if ids else "this rules out no candidate"
-    return Statement("", says=(f"{reason}; {effect}.",), factors=dict.fromkeys(ids, factor))
+def _against(ids: Sequence[str], factor: float, reason: str, language: Language) -> Statement:
+    effect = _lowered(ids, language)
+    return Statement(
+        "",
+        says=(say("fact", language, what=reason, effect=effect),),
+        factors=dict.fromkeys(ids, factor),
+    )
+
+
+def _lowered(ids: Sequence[str], language: Language) -> str:
+    return say("less-likely", language, ids=_ids(ids)) if ids else say("rules-out-none", language)
 
 
 def _ids(identifiers: Sequence[str]) -> str:
@@ -179,7 +214,7 @@ def _ids(identifiers: Sequence[str]) -> str:
 
 
 def _nodes(
-    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
+    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment, language: Language
 ) -> Statement | None:
     several = _several(clause)
     if several is None:
@@ -188,7 +223,7 @@ def _nodes(
         several = not several
     option = nodes(candidates).options[several]
     known = KnownEnvironment(several_nodes=several)
-    says = "It happens on " + ("several nodes." if several else "one node.")
+    says = say("on-several-nodes" if several else "on-one-node", language)
     return statement_from_option(option, says, settled_questions=("nodes",), environment=known)
 
 
@@ -200,7 +235,7 @@ def _several(text: str) -> bool | None:
 
 
 def _versions(
-    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
+    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment, language: Language
 ) -> Statement | None:
     """A version outside of those that a record happens in, or with its fix, speaks against it."""
     versions = {
@@ -212,11 +247,10 @@ def _versions(
         return None
     fitting = {i.id: fit for i in candidates if (fit := fits(i, versions)) is not None}
     names = ", ".join(f"{system} {version}" for system, version in versions.items())
-    against = _ids([identifier for identifier, fit in fitting.items() if not fit])
-    effect = f"less likely: {against}" if against else "this rules out no candidate"
+    effect = _lowered([name for name, fit in fitting.items() if not fit], language)
     return Statement(
         "",
-        says=(f"Version {names}; {effect}.",),
+        says=(say("fact-version", language, names=names, effect=effect),),
         factors={i: OLDER_IF_FIXED if fit else 1 - OLDER_IF_FIXED for i, fit in fitting.items()},
         otherwise=0.5,
         environment=KnownEnvironment(versions=versions),
@@ -224,19 +258,21 @@ def _versions(
 
 
 def _hardware(
-    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment
+    clause: str, candidates: Sequence[Incident], _known: KnownEnvironment, language: Language
 ) -> Statement | None:
     found = [index for index, family in enumerate(FAMILIES) if names_family(family, clause)]
     if len(found) != 1:
         return None
     option = hardware(candidates).options[found[0]]
     return statement_from_option(
-        option, f"Accelerators: {option.text}.", settled_questions=("hardware",)
+        option,
+        say("fact-hardware", language, names=option.text),
+        settled_questions=("hardware",),
     )
 
 
 def _systems(
-    clause: str, candidates: Sequence[Incident], known: KnownEnvironment
+    clause: str, candidates: Sequence[Incident], known: KnownEnvironment, language: Language
 ) -> Statement | None:
     """It runs with these systems: speaks for the records that are about them."""
     needed = {incident.id: systems_of(incident) for incident in candidates}
@@ -246,7 +282,7 @@ def _systems(
         return None
     return Statement(
         "",
-        says=(f"It runs with {_listed(named)}.",),
+        says=(say("fact-systems", language, names=_listed(named)),),
         factors={i: RUNS_IF_NEEDED for i, needs in needed.items() if needs & named},
         otherwise=RUNS_IF_NOT,
         environment=KnownEnvironment(systems=named),

@@ -9,13 +9,17 @@ import msgspec
 
 from kb.conversation.done_steps import STEP_DONE, parse_done_step
 from kb.conversation.facts import extract_facts
+from kb.conversation.language import say
 from kb.conversation.readings import (
+    looked_at,
     named_by,
     of_outputs,
     read_pasted,
     speaking_for,
 )
-from kb.conversation.search import search_statement
+from kb.conversation.scope import Scope, scope_of
+from kb.conversation.search import likeliest_by_words, search_statement
+from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement, combine
 from kb.corpus.base import KnowledgeBase
 from kb.evidence import collect
@@ -23,13 +27,35 @@ from kb.log import Block
 
 _CLAUSES = re.compile(r"(?<!\s)\s*[,;，；。]\s*|\.\s+|(?<!\s)\s+but\s+|但是?|不过")
 
+_PERSISTS = re.compile(
+    r"(?:and |but |it )?(?:is )?(?:still|same|again|no (?:change|difference|luck|effect)"
+    r"|nothing changed|还是|仍然?|依然|照样|一样|没用|没变化|没效果).{0,30}",
+    re.IGNORECASE,
+)
+"""Says behind what was done that it did not help: no line of a log."""
+
 
 def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
     """What the text states; None where nothing of it was understood."""
-    if not STEP_DONE.fullmatch(text) and _is_output(text, knowledge):
+    if not STEP_DONE.fullmatch(text) and is_output(text, knowledge):
         return search_output(text, conversation, knowledge)
     parts, rest = _by_rule(text, conversation, knowledge)
     if found := _searched(rest, conversation, knowledge):
+        parts.append(found)
+    return combine(text, parts) if parts else None
+
+
+def read_remark(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement | None:
+    """What a message states that nobody may have meant as a statement: only what rules understand,
+    and words that name a record by themselves; None where that is nothing."""
+    if scope_of(text) is Scope.HYPOTHETICAL:
+        return None
+    parts, rest = _by_rule(text, conversation, knowledge)
+    pool = frozenset(conversation.pool)
+    telling = [clause for clause in rest if likeliest_by_words(clause, knowledge, pool)]
+    if found := _searched(telling, conversation, knowledge):
         parts.append(found)
     return combine(text, parts) if parts else None
 
@@ -47,7 +73,7 @@ def search_output(
     return combine(text, [found]) if found else None
 
 
-def _is_output(text: str, knowledge: KnowledgeBase) -> bool:
+def is_output(text: str, knowledge: KnowledgeBase) -> bool:
     """Lines of a program are not taken apart."""
     if read_pasted(text, knowledge):
         return True
@@ -68,11 +94,26 @@ def _by_rule(
         if taken:
             parts.append(taken)
             continue
-        facts = extract_facts(clause, candidates, conversation.known)
+        if parts and _PERSISTS.fullmatch(clause):
+            continue
+        aside = _not_now(clause, conversation)
+        if aside:
+            parts.append(aside)
+            continue
+        facts = extract_facts(clause, candidates, conversation.known, conversation.language)
         parts.extend(facts.parts)
         if facts.left:
             rest.append(clause)
     return parts, rest
+
+
+def _not_now(clause: str, conversation: Conversation) -> Statement | None:
+    """What is asked, supposed, past or elsewhere is heard, and changes no belief."""
+    scope = scope_of(clause)
+    if scope in (Scope.AFFIRMED, Scope.NEGATED):
+        return None
+    said = say(f"scope-{scope}", conversation.language, text=quote(clause))
+    return Statement("", says=(said,))
 
 
 def _searched(
@@ -85,6 +126,8 @@ def _searched(
     owners = {name: ratio for one in clauses for name, ratio in named_by(one, incidents).items()}
     if not owners:
         return found
-    said = tuple(f"[{name}] describes this itself." for name in owners)
+    said = tuple(say("describes-itself", conversation.language, id=name) for name in owners)
     base = found or Statement("")
-    return speaking_for(msgspec.structs.replace(base, says=said), owners, conversation)
+    done = tuple(step for one in clauses for step in looked_at(one, incidents))
+    base = msgspec.structs.replace(base, says=said, done=done)
+    return speaking_for(base, owners, conversation)

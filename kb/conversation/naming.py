@@ -24,7 +24,7 @@ def record_by_name(
 ) -> Incident | None:
     """The record that a name stands for; the first one in order where the name is empty."""
     order = [match.incident for match in conversation.matches]
-    position = _position(name)
+    position = position_of(name)
     if not name or position:
         number = position or 1
         return order[number - 1] if 0 < number <= len(order) else None
@@ -33,9 +33,10 @@ def record_by_name(
     return near or _best(knowledge.incidents(), name)
 
 
-def _position(name: str) -> int | None:
+def position_of(name: str) -> int | None:
+    """The position that a name is, from 1; None where it is none."""
     match = _POSITION.fullmatch(name)
-    ordinal = name.removeprefix("the ").removesuffix(" one")
+    ordinal = name.lower().removeprefix("the ").removesuffix(" one")
     return int(match[1]) if match else _ORDINALS.get(ordinal)
 
 

@@ -1,24 +1,98 @@
-"""The check to run next, after all that was said and pasted."""
+"""What to do next, after all that was said and pasted: a check to run, or a step of a fix."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from operator import itemgetter
+
+from kb.conversation.done_steps import FixStep, only_looks
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import NextCheck, Standing, next_check, weighed_playbooks
+from kb.diagnosis import NextCheck, PlaybookMatch, Standing, next_check, weighed_playbooks
+from kb.diagnosis.confidence import belief_of_causes
+from kb.incident import Incident
+from kb.playbook import Cause, Playbook
 from kb.verdict import Verdict
+
+Task = NextCheck | FixStep
+"""Something to do."""
+
+
+def name_of(task: Task) -> str:
+    """How `Turn.shows` and `Statement.set_aside` name it."""
+    if isinstance(task, NextCheck):
+        return task.check.id
+    return f"{task.incident.id}#{task.number}"
+
+
+def playbooks_of(conversation: Conversation, knowledge: KnowledgeBase) -> tuple[PlaybookMatch, ...]:
+    """What the symptom may be, best first, after all that was said."""
+    diagnosis = conversation.diagnosis
+    before = Standing(diagnosis.candidates, diagnosis.playbooks)
+    after, ratios = conversation.matches, conversation.readings
+    return weighed_playbooks(before, after, ratios, knowledge.guides)
+
+
+def symptom_of(conversation: Conversation, knowledge: KnowledgeBase) -> PlaybookMatch | None:
+    """The symptom, where it is likelier than any record: then its cause is not known."""
+    playbooks = playbooks_of(conversation, knowledge)
+    if conversation.verdict is Verdict.MATCH or not playbooks:
+        return None
+    best = conversation.matches[0].confidence if conversation.matches else 0.0
+    return playbooks[0] if playbooks[0].confidence > best else None
+
+
+def cause_shown(
+    conversation: Conversation, knowledge: KnowledgeBase
+) -> tuple[Playbook, Cause] | None:
+    """The likeliest cause of a leading symptom, where an output that was pasted speaks for it."""
+    shares = {match.incident.id: match.confidence for match in conversation.matches}
+    ratios = conversation.readings
+    found: list[tuple[float, Playbook, Cause]] = []
+    for match in playbooks_of(conversation, knowledge):
+        playbook = match.playbook
+        belief = belief_of_causes(playbook, shares, ratios)
+        found += [
+            (match.confidence * belief.shares[cause.key], playbook, cause)
+            for cause in playbook.body.causes
+            if ratios.get(f"{playbook.id}:{cause.key}", 1.0) > 1
+        ]
+    best = max(found, key=itemgetter(0), default=None)
+    return best[1:] if best else None
 
 
 def check_to_run(conversation: Conversation, knowledge: KnowledgeBase) -> NextCheck | None:
     """None for a match, whose fix is the way, and where no outcome would change what to do."""
     if conversation.verdict is Verdict.MATCH:
         return None
-    diagnosis, ratios = conversation.diagnosis, conversation.readings
-    before = Standing(diagnosis.candidates, diagnosis.playbooks)
-    playbooks = weighed_playbooks(before, conversation.matches, ratios, knowledge.guides)
+    playbooks = playbooks_of(conversation, knowledge)
     return next_check(
-        Standing(conversation.matches, playbooks, ratios),
-        diagnosis.evidence,
+        Standing(conversation.matches, playbooks, conversation.readings),
+        conversation.diagnosis.evidence,
         knowledge,
-        read=conversation.checks,
-        job_ended=diagnosis.job is not None and diagnosis.job.failed,
+        read=conversation.checks | conversation.set_aside,
+        job_ended=conversation.job_ended,
     )
+
+
+def open_steps(incident: Incident, conversation: Conversation) -> Iterator[FixStep]:
+    """The steps of its fix that were neither done nor set aside."""
+    for number, step in enumerate(incident.body.fix, 1):
+        task = FixStep(incident, number, step)
+        if (incident.id, number) not in conversation.done and (
+            name_of(task) not in conversation.set_aside
+        ):
+            yield task
+
+
+def task_of(conversation: Conversation, knowledge: KnowledgeBase) -> Task | None:
+    """What to do now. Below a match, look before anything is changed: the check of a symptom that
+    is likelier than any record, or the one that is there where the record's first step changes
+    something."""
+    incident = conversation.matches[0].incident if conversation.matches else None
+    step = next(open_steps(incident, conversation), None) if incident else None
+    if step and not symptom_of(conversation, knowledge):
+        begun = any(name == step.incident.id for name, _number in conversation.done)
+        if begun or only_looks(step.step):
+            return step
+    return check_to_run(conversation, knowledge) or step

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from kb.conversation.language import Language, joined, say
+from kb.conversation.outcome import Outcome
 from kb.conversation.speech import (
     cite,
+    describe_step,
     described_check,
     location,
     quote,
@@ -13,7 +16,7 @@ from kb.conversation.speech import (
     tool_turn,
 )
 from kb.conversation.state import Turn
-from kb.diagnosis import By, Diagnosis, collecting, without_incident
+from kb.diagnosis import By, Diagnosis, Match, collecting, without_incident
 from kb.evidence import Evidence, EvidenceLine
 from kb.evidence.markers import Grade
 from kb.incident import Kind
@@ -21,14 +24,18 @@ from kb.job import QuotedLine
 from kb.verdict import Verdict, percent
 
 
-def opening(diagnosis: Diagnosis) -> Turn:
-    """What is seen, with the lines, and the most likely cause, in the words of its record."""
+def opening(diagnosis: Diagnosis, language: Language, earlier: Iterable[Outcome] = ()) -> Turn:
+    """What is seen, with the lines, the most likely cause, in the words of its record, and what to
+    do first. `earlier` is how other cases ended, newest first."""
     lines = list(_seen_lines(diagnosis))
-    sentences = f"{_seen(diagnosis, lines)} {_likely(diagnosis)}".strip()
-    text = f"{sentences}{_way_forward(diagnosis)}"
+    sentences = [_seen(diagnosis, lines, language), _likely(diagnosis, language)]
+    sentences.append(_had_before(diagnosis, earlier, language))
+    text = " ".join(filter(None, sentences))
+    ways = [*_way_forward(diagnosis, language)]
+    shows = tuple(name for _said, name in ways if name)
     known = [match.incident.id for match in diagnosis.matches]
     known += [note.incident.id for note in diagnosis.notes]
-    return tool_turn(text, known, lines)
+    return tool_turn("\n".join([text, *(said for said, _name in ways)]), known, lines, shows)
 
 
 def _seen_lines(diagnosis: Diagnosis) -> Iterator[EvidenceLine]:
@@ -42,70 +49,95 @@ def _seen_lines(diagnosis: Diagnosis) -> Iterator[EvidenceLine]:
         yield from (line for line in diagnosis.evidence.lines[:1] if line.grade >= Grade.HINT)
 
 
-def _seen(diagnosis: Diagnosis, lines: list[EvidenceLine]) -> str:
+def _seen(diagnosis: Diagnosis, lines: Sequence[EvidenceLine], language: Language) -> str:
     culprits = diagnosis.job.culprits if diagnosis.job and diagnosis.job.failed else ()
     if culprits:
-        return _first_failure(culprits[0])
+        return _first_failure(culprits[0], language)
     if diagnosis.verdict is Verdict.HEALTHY:
-        noise = (
-            f"; {quote_with_location(lines[0])} is known noise [{_note(diagnosis)}]"
-            if lines
-            else ""
-        )
-        return f"The log shows no failure{noise}."
+        return say("healthy", language, noise=_noise(diagnosis, lines, language))
     if not lines:
         return ""
-    others = ", ".join(location(line) for line in lines[1:])
-    also = f"; see also {others}" if others else ""
-    return f"{_speaker(diagnosis.evidence)} {quote_with_location(lines[0])}{also}."
+    quoted = quote_with_location(lines[0])
+    others = [location(line) for line in lines[1:]]
+    if others:
+        quoted = say("see-also", language, quoted=quoted, places=joined(others, language))
+    return say(_speaker(diagnosis.evidence), language, quoted=quoted)
+
+
+def _noise(diagnosis: Diagnosis, lines: Sequence[EvidenceLine], language: Language) -> str:
+    if not lines:
+        return ""
+    quoted = quote_with_location(lines[0])
+    return say("healthy-noise", language, quoted=quoted, id=_note(diagnosis))
 
 
 def _speaker(evidence: Evidence) -> str:
     if evidence.human_written:
-        return "You wrote"
-    return "The log says" if evidence.is_log else "The input says"
+        return "you-wrote"
+    return "log-says" if evidence.is_log else "input-says"
 
 
-def _first_failure(first: QuotedLine) -> str:
-    rank = "An unnamed rank" if first.rank is None else f"Rank {first.rank}"
-    host = f" on {first.host}" if first.host else ""
+def _first_failure(first: QuotedLine, language: Language) -> str:
+    rank = say("unnamed-rank", language) if first.rank is None else f"Rank {first.rank}"
+    host = say("on-host", language, host=first.host) if first.host else ""
     said = f": {quote(first.text)}" if first.text else ""
     where = "" if first.line is None else f" ({first.file or ''} line {first.line})"
-    return f"{rank}{host} failed first{said}{where.replace('( ', '(')}."
+    place = where.replace("( ", "(")
+    return say("first-failure", language, who=f"{rank}{host}", said=said, where=place)
 
 
-def _likely(diagnosis: Diagnosis) -> str:
+def _likely(diagnosis: Diagnosis, language: Language) -> str:
     if diagnosis.matches and not diagnosis.symptom_leads:
         first = diagnosis.matches[0]
-        share = percent(first.confidence)
-        if diagnosis.verdict is Verdict.MATCH:
-            return f"Most likely ({share}): {cite(first.incident)}."
-        return f"Not certain yet; most likely so far ({share}): {cite(first.incident)}."
+        matched = diagnosis.verdict is Verdict.MATCH
+        key = "likely-match" if matched else "likely-possible"
+        return say(key, language, share=percent(first.confidence), record=cite(first.incident))
     if diagnosis.verdict is Verdict.HEALTHY:
-        return "If something is wrong anyway, tell me what you see and since when."
+        return say("healthy-anyway", language)
     if any(note.incident.kind is Kind.CASCADE for note in diagnosis.notes):
-        return (
-            f"This is a follow-on error [{_note(diagnosis)}]: look for the earliest failure, in"
-            " earlier lines or in the log of another rank or host."
-        )
-    return without_incident(diagnosis)
+        return say("follow-on", language, id=_note(diagnosis))
+    if language is Language.ENGLISH:
+        return without_incident(diagnosis)
+    return say("symptom-only" if diagnosis.playbooks else "nothing-known", language)
 
 
-def _way_forward(diagnosis: Diagnosis) -> str:
-    """The symptom, what to secure, and the check to run next, its command ready to copy; empty for
-    a match, whose fix is the way."""
-    if diagnosis.verdict is Verdict.MATCH or not diagnosis.playbooks:
+def _had_before(diagnosis: Diagnosis, earlier: Iterable[Outcome], language: Language) -> str:
+    """When the same incident or symptom was solved here the last time, and what helped."""
+    leading = [match.incident.id for match in diagnosis.matches[:1]]
+    leading += [match.playbook.id for match in diagnosis.playbooks[:1]]
+    last = next((outcome for outcome in earlier if outcome.record in leading), None)
+    if last is None:
         return ""
+    step = last.step
+    helped = (
+        say("had-before-step", language, number=step)
+        if step
+        else say("had-before-solved", language)
+    )
+    day = last.time.astimezone().strftime("%Y-%m-%d")
+    return say("had-before", language, day=day, helped=helped)
+
+
+def _way_forward(diagnosis: Diagnosis, language: Language) -> Iterator[tuple[str, str]]:
+    """What to do first, its command ready to copy, each with its name as in `Turn.shows`: a step of
+    the fix, or the symptom, what to secure, and the check to run."""
+    if diagnosis.verdict is Verdict.MATCH or not diagnosis.playbooks:
+        yield from _first_step(diagnosis.matches[:1], language)
+        return
     leading = diagnosis.playbooks[0]
     share, playbook = percent(leading.confidence), leading.playbook
-    lines = [
-        f"\nSymptom ({share}): {playbook.title} [{playbook.id}].",
-        f"Secure before a restart: {'; '.join(playbook.body.secure)}."
-        f" By a script for every host: `{collecting(playbook)}`.",
-    ]
+    yield say("symptom", language, share=share, title=playbook.title, id=playbook.id), ""
+    what, command = joined(playbook.body.secure, language), collecting(playbook)
+    yield say("secure", language, what=what, command=command), ""
     if diagnosis.next:
-        lines.append(described_check(diagnosis.next))
-    return "\n".join(lines)
+        yield described_check(diagnosis.next, language), diagnosis.next.check.id
+
+
+def _first_step(matches: Iterable[Match], language: Language) -> Iterator[tuple[str, str]]:
+    for match in matches:
+        incident = match.incident
+        text = describe_step(incident.id, 1, incident.body.fix[0], language)
+        yield text, f"{incident.id}#1"
 
 
 def _note(diagnosis: Diagnosis) -> str:

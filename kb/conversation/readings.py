@@ -11,6 +11,7 @@ import msgspec
 from index.tokens import tokenize
 from kb.checks.recognise import is_prompt
 from kb.conversation.done_steps import only_looks
+from kb.conversation.language import Language, say
 from kb.conversation.search import STATEMENT_FILE, search_statement
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
@@ -18,7 +19,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import UNSUPPORTED, OutputsRead, likelihood_ratios, named_incidents, read_text
 from kb.evidence import collect
 from kb.evidence.glossary import translate
-from kb.incident import Incident
+from kb.incident import Incident, Step
 from kb.log import Block
 from kb.questions import Belief
 from kb.questions.observe import YES_IF_ANY, YES_IF_OWNER
@@ -90,7 +91,7 @@ def of_outputs(
     ]
     statement = msgspec.structs.replace(
         base,
-        says=(*_said(read), *base.says),
+        says=(*_said(read, conversation.language), *base.says),
         found=(*base.found, *new),
         checks=tuple(sorted(read.checks)),
         readings=ratios,
@@ -110,15 +111,18 @@ def _ratios(
     return unmoved | likelihood_ratios(fresh, knowledge.guides, run)
 
 
-def _said(read: OutputsRead) -> Iterator[str]:
+def _said(read: OutputsRead, language: Language) -> Iterator[str]:
     for one in read.observations[:_MAX_OBSERVATIONS_NAMED]:
         yield f"{quote(one.check)}: {one.text.removesuffix('.')}."
+        if one.suggests and one.abnormal:
+            yield say("points-to", language, what=one.suggests.removesuffix("."))
     telling = {one.check for one in read.observations}
     for output in read.outputs:
         if output.is_normal and output.check.id not in telling:
             body = output.check.body
             limits = [limit.text for limit in (*body.cannot_see, *body.false_pass)]
-            yield " ".join([f"{quote(output.check.id)}: nothing abnormal.", *limits[:1]])
+            normal = say("nothing-abnormal", language, check=quote(output.check.id))
+            yield " ".join([normal, *limits[:1]])
 
 
 def speaking_for(
@@ -160,6 +164,23 @@ def named_by(clause: str, incidents: Sequence[Incident]) -> dict[str, float]:
     }
 
 
+def looked_at(clause: str, incidents: Sequence[Incident]) -> tuple[tuple[str, int], ...]:
+    """The steps that look at what a clause says: id and number, from 1. They were done."""
+    said = frozenset(tokenize(translate(clause))) - _SPOKEN
+    if len(said) < _MIN_WORDS:
+        return ()
+    return tuple(
+        (incident.id, number)
+        for incident in incidents
+        for number, step in enumerate(incident.body.fix, 1)
+        if only_looks(step) and _holds(frozenset(tokenize(_of_step(step))), said)
+    )
+
+
+def _of_step(step: Step) -> str:
+    return f"{step.text} {step.command or ''} {step.why or ''}"
+
+
 def _holds(held: frozenset[str], said: frozenset[str]) -> bool:
     numbers = {word for word in said if any(letter.isdigit() for letter in word)}
     return numbers <= held and len(said & held) >= _MIN_SHARE * len(said)
@@ -168,7 +189,7 @@ def _holds(held: frozenset[str], said: frozenset[str]) -> bool:
 def _passages(incident: Incident) -> Iterator[str]:
     for step in incident.body.fix:
         if only_looks(step):
-            yield f"{step.text} {step.command or ''} {step.why or ''}"
+            yield _of_step(step)
     yield from _SENTENCES.split(incident.body.symptom)
     for block in incident.body.evidence:
         yield from block.split("\n")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from index.tokens import tokenize
+from kb.conversation.language import Language, say
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
@@ -16,6 +17,7 @@ from kb.evidence import Evidence, collect, join
 from kb.evidence.glossary import translate
 from kb.incident import Incident
 from kb.log import Block
+from kb.verdict import SHOW_AT
 
 STATEMENT_FILE = "(you)"
 """Stands where a line of a log has the name of its file."""
@@ -25,6 +27,8 @@ _MIN_CONFIDENCE = 0.001
 _MIN_CONFIDENCE_OF_TEXT = 0.02
 """Minimum confidence that the best record must reach for the text alone, from 0 to 1; below it, the
 text is not understood."""
+_MIN_CONFIDENCE_OF_REMARK = 0.04
+"""The same where nobody may have meant the text as a statement, and it names a candidate."""
 _MIN_FACTOR = 0.25
 """Minimum factor: a sentence without shared words does not rule a record out."""
 _TEXT_ALONE_WEIGHT = 0.5
@@ -63,7 +67,7 @@ def search_statement(
     )
     return Statement(
         "",
-        says=(_reason(text, known, was, now),),
+        says=(_reason(text, known, (was, now), conversation.language),),
         factors={i: _factor(i, was, now) for i in conversation.pool.keys() | now.keys()},
         otherwise=rest,
         found=tuple(
@@ -74,6 +78,18 @@ def search_statement(
         ),
         searched_text=text,
     )
+
+
+def likeliest_by_words(
+    text: str, knowledge: KnowledgeBase, candidates: frozenset[str] = frozenset()
+) -> Incident | None:
+    """The record that the words alone name best; None where they name none. Less is enough for one
+    of the candidates."""
+    for match in weigh(_read(text, knowledge), knowledge):
+        enough = _MIN_CONFIDENCE_OF_REMARK if match.incident.id in candidates else SHOW_AT
+        if match.confidence >= enough:
+            return match.incident
+    return None
 
 
 def _read(text: str, knowledge: KnowledgeBase) -> Evidence:
@@ -91,15 +107,22 @@ def _factor(identifier: str, was: Mapping[str, float], now: Mapping[str, float])
 
 
 def _reason(
-    text: str, known: Mapping[str, Match], was: Mapping[str, float], now: Mapping[str, float]
+    text: str,
+    known: Mapping[str, Match],
+    shares: tuple[Mapping[str, float], Mapping[str, float]],
+    language: Language,
 ) -> str:
-    """The words of the text that the record has that gained most."""
+    """The words of the text that the record has that gained most; `shares` are those before it and
+    with it."""
+    was, now = shares
     gainer = max(known, key=lambda i: now[i] - was.get(i, 0.0))
     if now[gainer] <= was.get(gainer, 0.0):
-        return "Together with the log, this supports no record."
+        return say("supports-none", language)
     shared = sorted(_shared_words(text, known[gainer].incident), key=len, reverse=True)
     words = ", ".join(map(quote, shared[:_MAX_WORDS_NAMED]))
-    return f"[{gainer}] mentions {words}." if words else f"[{gainer}] is closest in meaning."
+    if not words:
+        return say("closest-in-meaning", language, id=gainer)
+    return say("mentions", language, id=gainer, words=words)
 
 
 def _shared_words(text: str, incident: Incident) -> list[str]:

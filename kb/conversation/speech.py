@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from kb.check import CheckHeader, Command
+from kb.conversation.language import Language, say
 from kb.conversation.state import Speaker, Turn
 from kb.diagnosis import Match, NextCheck
 from kb.evidence import EvidenceLine
@@ -15,18 +17,24 @@ from kb.verdict import percent
 
 _MAX_QUOTE_CHARACTERS = 160
 """Of a quoted line, two rows of a terminal; the rest is cut."""
-_MAX_CHANGES_NAMED = 3
+_MAX_CHANGES_NAMED = 2
 """Records whose change is stated after a statement, the largest changes first."""
 _MIN_CHANGE = 0.01
 """Minimum change of a confidence that is stated; smaller ones vanish when rounded to percent."""
+_SENTENCE_END = re.compile(r"(?<=[a-z0-9`)][.!?])\s+(?=[A-Z`])")
 _CITED = re.compile(r"\[([A-Za-z0-9][A-Za-z0-9.-]*)\]")
 
 
-def tool_turn(text: str, known: Collection[str], lines: Iterable[EvidenceLine] = ()) -> Turn:
+def tool_turn(
+    text: str,
+    known: Collection[str],
+    lines: Iterable[EvidenceLine] = (),
+    shows: tuple[str, ...] = (),
+) -> Turn:
     """What the tool says; `known` are the ids that it may cite."""
     records = tuple(dict.fromkeys(name for name in _CITED.findall(text) if name in known))
     cited = tuple(dict.fromkeys((line.file, line.number) for line in lines))
-    return Turn(Speaker.TOOL, strip_controls(text), records, cited)
+    return Turn(Speaker.TOOL, strip_controls(text), records, cited, shows)
 
 
 def quote(text: str) -> str:
@@ -58,33 +66,54 @@ def numbered_step(number: int, step: Step) -> str:
     return f"{number}. {join_soft_breaks(step.text)}{command}{why}"
 
 
-def described_check(step: NextCheck) -> str:
+def describe_step(identifier: str, number: int, step: Step, language: Language) -> str:
+    """A step of the fix of a record, with the record that it is of."""
+    heading = say("step-of", language, number=number, id=identifier)
+    return f"{heading}\n{numbered_step(number, step)}"
+
+
+def first_sentence(text: str) -> str:
+    """What a section says first, on one line."""
+    return _SENTENCE_END.split(join_soft_breaks(text).replace("\n", " "), maxsplit=1)[0]
+
+
+def described_check(step: NextCheck, language: Language) -> str:
     """The check to run next, its command ready to copy."""
     header = step.check.header
     return "\n".join(
         [
-            f"Check next: {step.check.title} [{step.check.id}].",
-            f"```{step.command.language}\n{step.command.run}\n```",
-            f"Where: {header.where} ({header.cost.risk.in_words}).",
-            f"Why: {join_soft_breaks(step.why)}",
+            say("check-next", language, title=step.check.title, id=step.check.id),
+            fenced_command(step.command),
+            say("where", language, where=header.where, risk=risk_in_words(header, language)),
+            say("why-check", language, why=join_soft_breaks(step.why)),
         ]
     )
 
 
-def describe_change(before: Sequence[Match], after: Sequence[Match]) -> str:
+def fenced_command(command: Command) -> str:
+    """A command, ready to copy."""
+    return f"```{command.language}\n{command.run}\n```"
+
+
+def risk_in_words(header: CheckHeader, language: Language) -> str:
+    """The worst that a check does."""
+    return say(f"risk-{header.cost.risk}", language)
+
+
+def describe_change(before: Sequence[Match], after: Sequence[Match], language: Language) -> str:
     """What went up or down, and what is first now."""
     if not after:
-        return "No known incident is likely enough to show."
-    sentences = [*_moves(before, after), _first(before, after)]
+        return say("no-incident-shown", language)
+    sentences = [*_moves(before, after, language), _first(before, after, language)]
     return " ".join(sentences)
 
 
-def _moves(before: Sequence[Match], after: Sequence[Match]) -> list[str]:
+def _moves(before: Sequence[Match], after: Sequence[Match], language: Language) -> list[str]:
     was = {match.incident.id: match.confidence for match in before}
     now = {match.incident.id: match.confidence for match in after}
     ids = sorted(was.keys() | now.keys(), key=lambda i: (-_change(i, was, now), i))
     return [
-        _move(identifier, was.get(identifier), now.get(identifier))
+        _move(identifier, was.get(identifier), now.get(identifier), language)
         for identifier in ids[:_MAX_CHANGES_NAMED]
         if _change(identifier, was, now) >= _MIN_CHANGE
     ]
@@ -94,17 +123,18 @@ def _change(identifier: str, was: dict[str, float], now: dict[str, float]) -> fl
     return abs(now.get(identifier, 0.0) - was.get(identifier, 0.0))
 
 
-def _move(identifier: str, was: float | None, now: float | None) -> str:
+def _move(identifier: str, was: float | None, now: float | None, language: Language) -> str:
     if was is None:
-        return f"[{identifier}] is new at {percent(now or 0.0)}."
+        return say("is-new", language, id=identifier, share=percent(now or 0.0))
     if now is None:
-        return f"[{identifier}] drops off the list (was {percent(was)})."
+        return say("drops-off", language, id=identifier, share=percent(was))
     way = "rises" if now > was else "falls"
-    return f"[{identifier}] {way} from {percent(was)} to {percent(now)}."
+    return say(way, language, id=identifier, was=percent(was), share=percent(now))
 
 
-def _first(before: Sequence[Match], after: Sequence[Match]) -> str:
+def _first(before: Sequence[Match], after: Sequence[Match], language: Language) -> str:
     first = after[0]
-    stays = bool(before) and before[0].incident.id == first.incident.id
-    word = "is still first" if stays else "is now first"
-    return f"[{first.incident.id}] {word} at {percent(first.confidence)}."
+    share = percent(first.confidence)
+    if before and before[0].incident.id == first.incident.id:
+        return say("still-first", language, id=first.incident.id, share=share)
+    return say("now-first", language, record=cite(first.incident), share=share)

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from kb.conversation.language import Language, in_language
 from kb.diagnosis import Diagnosis, Match, Question, to_question
 from kb.incident import Incident
 from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
@@ -32,9 +33,20 @@ class Turn(msgspec.Struct, frozen=True):
     """Ids that are cited."""
     lines: tuple[tuple[str | None, int], ...] = ()
     """File and number of the lines that are cited."""
+    shows: tuple[str, ...] = ()
+    """What it tells to do: ids of checks, and `id#number` for the steps of a fix."""
 
 
 _UNKNOWN = KnownEnvironment()
+
+
+class Solved(msgspec.Struct, frozen=True):
+    """What was wrong in the end, and what helped; empty where nobody knows."""
+
+    record: str = ""
+    """The id of the incident."""
+    step: int = 0
+    """The step of its fix, from 1."""
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -65,6 +77,11 @@ class Statement(msgspec.Struct, frozen=True):
     """Those whose output it holds."""
     readings: dict[str, float] = {}
     """Ratios of the likelihoods of what these show, for causes of playbooks too."""
+    set_aside: tuple[str, ...] = ()
+    """Checks and steps that cannot be done, as in `Turn.shows`."""
+    job_ended: bool = False
+    """The job does not run any more."""
+    solved: Solved | None = None
 
 
 def statement_from_option(
@@ -112,6 +129,9 @@ def combine(text: str, parts: Sequence[Statement], question: str | None = None) 
         asks=next((part.asks for part in parts if part.asks), None),
         checks=tuple(check for part in parts for check in part.checks),
         readings={name: ratio for part in parts for name, ratio in part.readings.items()},
+        set_aside=tuple(name for part in parts for name in part.set_aside),
+        job_ended=any(part.job_ended for part in parts),
+        solved=next((part.solved for part in parts if part.solved), None),
     )
 
 
@@ -125,11 +145,17 @@ class Conversation(msgspec.Struct, frozen=True):
     turns: tuple[Turn, ...]
     inquiry: QuestionPlan | None
     statements: tuple[Statement, ...] = ()
+    language: Language = Language.ENGLISH
+    """That of the user."""
 
     @property
     def question(self) -> Question | None:
-        """What is asked now, with the answers to pick."""
-        return to_question(self.inquiry) if self.inquiry else None
+        """What is asked now, with the answers to pick, in the language of the user."""
+        if self.inquiry is None:
+            return None
+        question = to_question(self.inquiry)
+        answers = tuple(in_language(answer, self.language) for answer in question.answers)
+        return Question(in_language(question.text, self.language), answers)
 
     @property
     def verdict(self) -> Verdict:
@@ -185,6 +211,27 @@ class Conversation(msgspec.Struct, frozen=True):
         return frozenset(
             key for statement in self.statements for key in statement.settled_questions
         )
+
+    def with_statement(self, statement: Statement) -> Conversation:
+        """The same with one more statement, ranked anew; the question stays."""
+        after = msgspec.structs.replace(self, statements=(*self.statements, statement))
+        return msgspec.structs.replace(after, matches=rank(after))
+
+    @property
+    def set_aside(self) -> frozenset[str]:
+        """Checks and steps that the user cannot do."""
+        return frozenset(name for statement in self.statements for name in statement.set_aside)
+
+    @property
+    def job_ended(self) -> bool:
+        """Whether the job does not run any more."""
+        job = self.diagnosis.job
+        return (job is not None and job.failed) or any(one.job_ended for one in self.statements)
+
+    @property
+    def solved(self) -> Solved | None:
+        """How it ended, where the user said so."""
+        return next((one.solved for one in reversed(self.statements) if one.solved), None)
 
     @property
     def done(self) -> frozenset[tuple[str, int]]:

@@ -49,7 +49,7 @@ def test_a_log_file_and_chinese_words(shipped_kb: Run) -> None:
     text = run.stdout.decode()
     assert run.returncode == 0
     assert "nccl-shm.log line 17" in " ".join(text.split())
-    assert "Step 1 for [" in text
+    assert "nccl-shm-too-small-container] 的第 1 步" in text
 
 
 def test_a_command_is_never_broken(shipped_kb: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -113,7 +114,7 @@ def test_undo_gives_the_earlier_order_and_question_back(
     assert undone.question == start.question
     assert undone.statements == ()
     assert text in said(undone)
-    assert "nothing to undo" in said(talk(undone, knowledge, "撤销"))
+    assert "nothing to undo" in said(talk(undone, knowledge, "take it back"))
 
 
 def until_observation(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:
@@ -260,7 +261,7 @@ def test_next_is_the_first_step_that_was_not_taken(knowledge: KnowledgeBase) -> 
     assert "Step 1 for [" in said(talk(start, knowledge, "what should I check next?"))
     done = talk(start, knowledge, "step 1 done")
     if done.matches[0].incident == first:
-        assert "Step 2 for [" in said(talk(done, knowledge, "下一步"))
+        assert f"[{first.id}] 的第 2 步" in said(talk(done, knowledge, "下一步"))
 
 
 @pytest.mark.parametrize(
@@ -296,17 +297,17 @@ def test_a_sentence_moves_the_record_that_has_words_for_it(knowledge: KnowledgeB
     for text in ("rank 0 is still tokenizing the dataset", "rank 0 还在做数据集 tokenize"):
         after = talk(start, knowledge, text)
         assert share(after, record) > 2 * share(start, record)
-        assert f"[{record}] rises from" in said(after)
+        assert re.search(rf"\[{record}\] (?:rises from|从 \d+% 升到)", said(after))
 
 
-@pytest.mark.parametrize("text", ["asdf qwer", "thanks", "今天天气很好"])
+@pytest.mark.parametrize("text", ["asdf qwer", "our meeting is at ten", "今天天气很好"])
 def test_what_is_not_understood_is_said_and_changes_nothing(
     knowledge: KnowledgeBase, text: str
 ) -> None:
     start = opened(WATCHDOG, knowledge)
     after = talk(start, knowledge, text)
-    assert "did not understand" in said(after)
-    assert (after.matches, after.statements, after.question) == (start.matches, (), start.question)
+    assert re.search("did not understand|nothing changes|判断不变", said(after), re.IGNORECASE)
+    assert (after.matches, after.statements, after.inquiry) == (start.matches, (), start.inquiry)
 
 
 @pytest.mark.parametrize(
@@ -326,9 +327,9 @@ def test_why_not_names_what_is_missing_and_what_would_tell(
     start = opened(WATCHDOG, knowledge)
     second = start.matches[1].incident
     after = talk(start, knowledge, text.format(id=second.id, title=second.title[:60]))
-    assert f"[{second.id}] is number 2" in said(after)
+    assert re.search(rf"\[{second.id}\] (?:is number|排第) 2", said(after))
     assert "line 1" in said(after)
-    assert "are not in the log" in said(after)
+    assert re.search("are not in the log|不在日志里", said(after))
     assert (after.matches, after.statements) == (start.matches, ())
 
 
@@ -346,7 +347,7 @@ def test_why_not_knows_what_was_told_and_records_that_are_no_candidates(
 def test_what_was_told_is_listed(knowledge: KnowledgeBase) -> None:
     start = opened(WATCHDOG, knowledge)
     assert "Nothing yet" in said(talk(start, knowledge, "what did I tell you?"))
-    after = talk(start, knowledge, "1", "only with 2 nodes", "我都说过什么")
+    after = talk(start, knowledge, "1", "only with 2 nodes", "what did I say")
     assert "1. “1” (asked: " in said(after)
     assert "2. “only with 2 nodes”" in said(after)
 
@@ -372,8 +373,9 @@ def test_every_citation_can_be_found_again(knowledge: KnowledgeBase) -> None:
 
 def test_an_answer_without_a_question_is_told_so(knowledge: KnowledgeBase) -> None:
     start = opened("", knowledge)
-    for text in ("yes", "3", "不知道"):
+    for text in ("yes", "3"):
         assert "No question is open" in said(talk(start, knowledge, text))
+    assert "没有待回答的问题" in said(talk(start, knowledge, "是的"))
     asking = opened(WATCHDOG, knowledge)
     assert DONT_KNOW in said(talk(asking, knowledge, "7"))
 
@@ -382,9 +384,11 @@ def test_an_answer_without_a_question_is_told_so(knowledge: KnowledgeBase) -> No
 def test_why_shows_what_speaks_for_the_first(knowledge: KnowledgeBase, text: str) -> None:
     start = opened(SHM, knowledge)
     after = talk(start, knowledge, text)
-    assert "is number 1" in said(after)
+    assert re.search("is number 1|排第 1", said(after))
     assert "(line 1)" in said(after)
-    assert start.matches[0].incident.header.caution is None or "Caution" in said(after)
+    assert start.matches[0].incident.header.caution is None or re.search(
+        "Caution|注意", said(after)
+    )
 
 
 @pytest.mark.parametrize(
@@ -393,7 +397,7 @@ def test_why_shows_what_speaks_for_the_first(knowledge: KnowledgeBase, text: str
 def test_already_alone_is_no_step_that_was_taken(knowledge: KnowledgeBase, text: str) -> None:
     after = talk(opened(WATCHDOG, knowledge), knowledge, text)
     assert not after.done
-    assert "step" not in said(after)
+    assert "Marked step" not in said(after)
 
 
 def test_hostile_words_stay_words(knowledge: KnowledgeBase) -> None:

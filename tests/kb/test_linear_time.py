@@ -27,15 +27,18 @@ from kb.contribute.neutral import is_host, is_public, neutral
 from kb.contribute.signatures import literal_parts
 from kb.contribute.todo_marks import find_blanks
 from kb.conversation import Conversation, begin, reply
-from kb.conversation.acts import acts_of
+from kb.conversation.acts import Act, Acted, acts_of
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import to_command
 from kb.conversation.done_steps import parse_done_step
 from kb.conversation.facts import extract_facts
-from kb.conversation.interpret import interpret
+from kb.conversation.interpret import interpret, read_remark
+from kb.conversation.language import language_of
 from kb.conversation.naming import record_by_name
+from kb.conversation.replies import answer_to
 from kb.conversation.scope import clauses_of
 from kb.conversation.speech import tool_turn
+from kb.conversation.terms import find_term
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.errors import IncidentError
@@ -242,6 +245,8 @@ FUNCTIONS: dict[str, Reader] = {
     "clauses_of": Reader(clauses_of, ("if ", "没有", "on another ", "can't ")),
     "extract_facts": Reader(lambda text: extract_facts(text, INCIDENTS[:3], KnownEnvironment())),
     "tool_turn": Reader(lambda text: tool_turn(text, ())),
+    "find_term": Reader(find_term, ("what is a ",)),
+    "language_of": Reader(language_of),
 }
 
 TALK: dict[str, Callable[[str, Conversation, KnowledgeBase], object]] = {
@@ -249,6 +254,11 @@ TALK: dict[str, Callable[[str, Conversation, KnowledgeBase], object]] = {
     "match_answer": match_answer,
     "parse_done_step": parse_done_step,
     "interpret": interpret,
+    "read_remark": read_remark,
+    "answer_to": lambda text, conversation, knowledge: [
+        answer_to(Acted(act, text), conversation, knowledge)
+        for act in (Act.WHY_NOT, Act.SHOW_FIX, Act.CANNOT, Act.SUMMARISE, Act.OTHER)
+    ],
     "record_by_name": record_by_name,
     "reply": lambda text, conversation, knowledge: reply(conversation, text, knowledge),
 }

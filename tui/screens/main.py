@@ -131,7 +131,8 @@ class MainScreen(Screen[None]):
             self.app.tell(str(error), severity="error")
             return
         self.app.remember(user_input, diagnosis)
-        await self._show(Case(user_input, begin(diagnosis)))
+        earlier = await asyncio.to_thread(self.app.outcomes.load)
+        await self._show(Case(user_input, begin(diagnosis, earlier)))
         for notice in diagnosis.notices:
             self.app.tell(notice, severity="warning")
 
@@ -188,6 +189,7 @@ class MainScreen(Screen[None]):
                 self.app.tell(str(error), severity="error")
                 return
             if self.case and self.case.user_input is case.user_input:
+                self.app.keep_outcome(case.conversation, conversation)
                 self.case = self.case.said(conversation)
                 await self._show_matches(self.case)
 

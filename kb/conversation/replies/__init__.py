@@ -1,0 +1,7 @@
+"""What a good colleague answers to each act of a message. A module for each family of acts."""
+
+from kb.conversation.replies.answer import Answer, paragraphs
+from kb.conversation.replies.courtesies import not_understood
+from kb.conversation.replies.table import COURTESIES, answer_to
+
+__all__ = ["COURTESIES", "Answer", "answer_to", "not_understood", "paragraphs"]

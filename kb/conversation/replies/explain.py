@@ -1,0 +1,53 @@
+"""What a term means."""
+
+from __future__ import annotations
+
+from kb.conversation.acts import Acted
+from kb.conversation.language import Language, say
+from kb.conversation.replies.answer import Answer, paragraphs, sentences
+from kb.conversation.replies.meant import task_named
+from kb.conversation.speech import quote_with_location
+from kb.conversation.state import Conversation
+from kb.conversation.terms import Term, find_term
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import NextCheck
+from kb.evidence import EvidenceLine
+
+
+def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """The glossary's words for it, and the first line of the log that names it."""
+    language = conversation.language
+    term = find_term(acted.text)
+    if term is None:
+        return _check_or_nothing(acted, conversation, knowledge)
+    text = term.zh if language is Language.CHINESE else term.en
+    lines = tuple(_lines_with(term, conversation))[:1]
+    parts = [say("term", language, name=term.name, text=text)]
+    parts += [say("term-in-log", language, quoted=quote_with_location(line)) for line in lines]
+    parts.append(say("term-source", language, source=term.source))
+    return Answer(paragraphs(parts), lines=lines)
+
+
+def _check_or_nothing(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """A program is explained by the check that runs it."""
+    language = conversation.language
+    task = task_named(acted.text, conversation, knowledge)
+    if isinstance(task, NextCheck):
+        question = say("answers", language, question=task.check.header.question)
+        named = say("term", language, name=task.check.id, text=f"{task.check.title}.")
+        return Answer(sentences([named, question]), shows=(task.check.id,))
+    return Answer(sentences([say("term-unknown", language), say("term-which", language)]))
+
+
+def _lines_with(term: Term, conversation: Conversation) -> list[EvidenceLine]:
+    names = [name.lower() for name in term.names]
+    return [
+        line
+        for line in conversation.diagnosis.evidence.lines
+        if any(name in line.text.lower() for name in names) and not _is_asked(line, conversation)
+    ]
+
+
+def _is_asked(line: EvidenceLine, conversation: Conversation) -> bool:
+    """Whether the user wrote the line: then it is no news."""
+    return conversation.diagnosis.evidence.human_written and line.file is None

@@ -1,0 +1,236 @@
+"""What a ticket, a manager, an upstream report or the next shift needs: known, seen, tried, open.
+
+Secrets are masked in all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kb.conversation.acts import Acted
+from kb.conversation.commands import Request, to_command
+from kb.conversation.done_steps import taken_steps
+from kb.conversation.language import in_language, joined, say
+from kb.conversation.next_step import playbooks_of, symptom_of, task_of
+from kb.conversation.replies.answer import Answer, described_task, in_short, paragraphs
+from kb.conversation.replies.meant import first_record
+from kb.conversation.speech import cite, quote, quote_with_location
+from kb.conversation.state import Conversation
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import By, NextCheck
+from kb.evidence import EvidenceLine
+from kb.evidence.markers import Grade
+from kb.evidence.secrets import mask_secrets
+from kb.verdict import percent
+
+_MANAGER = re.compile(
+    r"\b(?:manager|managers|management|boss|director|vp|exec|execs|executive|leadership|lead"
+    r"|stakeholders?|customers?|non[- ]technical|plain english|layman)\b"
+    r"|领导|老板|经理|主管|上级|汇报|客户",
+    re.IGNORECASE,
+)
+_UPSTREAM = re.compile(
+    r"\b(?:upstream|github|issue|bug report|maintainers?|vendor|nvidia|file a bug)\b"
+    r"|上游|厂商|社区|提\s?issue|提\s?bug|开\s?issue",
+    re.IGNORECASE,
+)
+_MAX_LINES = 4
+"""Lines of the log in a note of a conversation."""
+_MAX_STATEMENTS = 8
+"""The last ones of the user."""
+_MAX_LINKS = 3
+
+
+def summarise(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """For whom it is said: a manager, an upstream project, or a ticket; or what the user stated."""
+    command = to_command(acted.text)
+    if command and command.request is Request.STATEMENTS:
+        return _statements(conversation)
+    if _MANAGER.search(acted.text):
+        return _note(_for_manager(conversation, knowledge), conversation)
+    if _UPSTREAM.search(acted.text):
+        return _note(_for_upstream(conversation), conversation)
+    title = say("note-title", conversation.language)
+    return _note(_for_ticket(title, conversation, knowledge), conversation)
+
+
+def hand_over(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What the next shift needs: also what to save, and what the next expert will ask for."""
+    title = say("handover-title", conversation.language)
+    parts = [*_for_ticket(title, conversation, knowledge), *_to_secure(conversation, knowledge)]
+    return _note(iter(parts), conversation)
+
+
+def _statements(conversation: Conversation) -> Answer:
+    """The statements of the user, and how each was understood."""
+    language = conversation.language
+    if not conversation.statements:
+        return Answer(say("nothing-told", language))
+    lines = []
+    for number, statement in enumerate(conversation.statements, 1):
+        question = statement.question
+        asked = say("asked", language, question=question) if question else ""
+        understood = f": {' '.join(statement.says)}" if statement.says and not question else ""
+        lines.append(f"{number}. “{statement.text}”{asked}{understood}")
+    return Answer("\n".join(lines))
+
+
+def _note(parts: Iterator[str], conversation: Conversation) -> Answer:
+    text = mask_secrets(paragraphs(parts))
+    return Answer(text, lines=tuple(_lines(conversation)))
+
+
+def _for_ticket(title: str, conversation: Conversation, knowledge: KnowledgeBase) -> Iterator[str]:
+    language = conversation.language
+    yield f"**{title}**"
+    yield _state(conversation)
+    yield _cause(conversation, knowledge)
+    others = [
+        f"{cite(match.incident)} ({percent(match.confidence)})"
+        for match in conversation.matches[1:3]
+    ]
+    if others:
+        yield say("note-others", language, others="; ".join(others))
+    yield from _environment(conversation)
+    yield from _seen(conversation)
+    yield from _told(conversation)
+    yield from _tried(conversation)
+    task = None if conversation.solved else task_of(conversation, knowledge)
+    if task:
+        text = described_task(task, language) if isinstance(task, NextCheck) else in_short(task)
+        yield say("note-next", language, what=text)
+    if conversation.inquiry and not conversation.solved:
+        question = in_language(conversation.inquiry.text, language)
+        yield say("note-question", language, question=question)
+    yield from _links(conversation)
+
+
+def _for_manager(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator[str]:
+    """Plain sentences, without commands."""
+    language = conversation.language
+    symptom = symptom_of(conversation, knowledge)
+    incident = first_record(conversation)
+    if conversation.solved:
+        named = incident.title if incident else ""
+        title = symptom.playbook.title if symptom else named
+        yield say("manager-solved", language, title=title)
+        return
+    if symptom:
+        yield say("manager-symptom", language, title=symptom.playbook.title)
+    elif incident:
+        share = percent(conversation.matches[0].confidence)
+        yield say("manager-cause", language, share=share, title=incident.title)
+    else:
+        yield say("manager-no-cause", language)
+    yield _state(conversation)
+    yield say("manager-tried", language, count=len(conversation.done))
+    task = None if conversation.solved else task_of(conversation, knowledge)
+    if task:
+        yield say("manager-next", language, what=in_short(task))
+
+
+def _for_upstream(conversation: Conversation) -> Iterator[str]:
+    """What maintainers ask for first."""
+    language = conversation.language
+    incident = first_record(conversation)
+    title = say("upstream-title", language)
+    yield f"**{title}**"
+    yield from _environment(conversation)
+    yield from _seen(conversation)
+    yield from _told(conversation)
+    yield from _tried(conversation)
+    if incident:
+        links = " ".join(incident.header.references[:_MAX_LINKS])
+        yield say("upstream-related", language, links=links)
+
+
+def _state(conversation: Conversation) -> str:
+    language, solved = conversation.language, conversation.solved
+    if solved is None:
+        return say("note-open", language)
+    if solved.step:
+        return say("note-solved-step", language, number=solved.step, id=solved.record)
+    return say("note-solved", language)
+
+
+def _cause(conversation: Conversation, knowledge: KnowledgeBase) -> str:
+    language = conversation.language
+    symptom = symptom_of(conversation, knowledge)
+    incident = first_record(conversation)
+    if symptom:
+        playbook, share = symptom.playbook, percent(symptom.confidence)
+        known = say("note-symptom", language, share=share, title=playbook.title, id=playbook.id)
+        return f"{known} {say('note-no-cause', language)}"
+    if incident:
+        share = percent(conversation.matches[0].confidence)
+        return say("note-cause", language, share=share, record=cite(incident))
+    return say("note-no-cause", language)
+
+
+def _environment(conversation: Conversation) -> Iterator[str]:
+    facts, known = conversation.diagnosis.evidence.facts, conversation.known
+    versions = {**facts.versions, **known.versions}
+    systems = set(facts.systems) - versions.keys()
+    names = [*(f"{name} {version}" for name, version in versions.items()), *sorted(systems)]
+    names += facts.accelerators
+    if facts.world_size:
+        names.append(f"world size {facts.world_size}")
+    if names:
+        language = conversation.language
+        yield say("note-environment", language, facts=joined(names, language))
+
+
+def _lines(conversation: Conversation) -> list[EvidenceLine]:
+    lines = [
+        reason.line
+        for match in conversation.matches[:1]
+        for reason in match.why
+        if reason.by is not By.MEANING
+    ]
+    evidence = conversation.diagnosis.evidence.lines
+    lines += [line for line in evidence if line.grade >= Grade.HINT]
+    return list({(line.file, line.number): line for line in lines}.values())[:_MAX_LINES]
+
+
+def _seen(conversation: Conversation) -> Iterator[str]:
+    lines = _lines(conversation)
+    seen = conversation.diagnosis.observations
+    if lines or seen:
+        yield say("note-seen", conversation.language)
+        yield from (f"- {quote_with_location(line)}" for line in lines)
+        yield from (f"- {quote(one.check)}: {one.text}" for one in seen[:_MAX_LINES])
+
+
+def _told(conversation: Conversation) -> Iterator[str]:
+    statements = [one for one in conversation.statements if not (one.done or one.solved)]
+    if statements:
+        yield say("note-told", conversation.language)
+        for one in statements[-_MAX_STATEMENTS:]:
+            asked = f" ({one.question})" if one.question else ""
+            yield f"- {quote(one.text.replace(chr(10), ' '))}{asked}"
+
+
+def _tried(conversation: Conversation) -> Iterator[str]:
+    taken = list(taken_steps(conversation))
+    if not taken:
+        yield say("note-tried-none", conversation.language)
+        return
+    yield say("note-tried", conversation.language)
+    yield from (f"- {in_short(task)}" for task in taken)
+
+
+def _links(conversation: Conversation) -> Iterator[str]:
+    incident = first_record(conversation)
+    if incident:
+        links = " ".join(incident.header.references[:_MAX_LINKS])
+        yield say("note-links", conversation.language, links=links)
+
+
+def _to_secure(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator[str]:
+    language = conversation.language
+    for match in playbooks_of(conversation, knowledge)[:1]:
+        body = match.playbook.body
+        yield say("note-secure", language, what=joined(body.secure, language))
+        if body.escalate:
+            yield say("note-escalate", language, what=joined(body.escalate, language))

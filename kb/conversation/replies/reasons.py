@@ -1,0 +1,241 @@
+"""Why, and why not: the evidence for a record, what is missing, and what contradicts it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kb.conversation.acts import Acted
+from kb.conversation.commands import to_command
+from kb.conversation.language import Language, say
+from kb.conversation.naming import position_of, record_by_name
+from kb.conversation.next_step import cause_shown, check_to_run, symptom_of
+from kb.conversation.replies.answer import Answer, named_cause, sentences
+from kb.conversation.replies.meant import cause_like, first_record, record_meant, task_shown
+from kb.conversation.search import likeliest_by_words
+from kb.conversation.speech import cite, first_sentence, quote, quote_with_location
+from kb.conversation.state import Conversation
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.document import declared_pattern
+from kb.diagnosis import Match, NextCheck, PlaybookMatch
+from kb.evidence import EvidenceLine
+from kb.incident import Incident, Strength
+from kb.playbook import Cause, Share
+from kb.soft_breaks import join_soft_breaks
+from kb.verdict import percent
+
+_MAX_PATTERNS_NAMED = 3
+"""Missing signatures that are quoted, strong ones first; the others are counted."""
+_MAX_LIKELIHOOD_RATIO = 0.5
+"""Ratio of likelihoods: a statement contradicts a record that fits it less than half as well as
+the others."""
+_MAX_CAUSES_NAMED = 3
+"""Causes of a symptom that are named at once."""
+_OF_TASK = re.compile(
+    r"\b(?:check|step|run|command|need|do (?:that|this|it))\b|检查|这一步|这步|跑|命令",
+    re.IGNORECASE,
+)
+_GUESS = re.compile(
+    r"\b(?:why|not|isn'?t|could|can|would|might|may|it|be|is|the|a|an|instead|what|about|rather"
+    r"|maybe|perhaps|or|and|problem|issue|fault|bug|simply|just|really|related|caused|by|due|to"
+    r"|do|does|don'?t|you|think|are|sure|rule|ruled|out|we|i|how|come|have|has|something|with)\b"
+    r"|为什么|为啥|怎么|难道|会不会|有没有可能|可能|不会|不是|是不是|是|吗|呢|吧|问题|的|啊|而",
+    re.IGNORECASE,
+)
+"""What stands around the guess in "could it be X instead?"."""
+
+
+def why(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What speaks for the record, or for the check that was asked for."""
+    language = conversation.language
+    task = task_shown(conversation, knowledge)
+    if isinstance(task, NextCheck) and _OF_TASK.search(acted.text):
+        header = task.check.header
+        reason = sentences([join_soft_breaks(task.why), *header.tells_apart])
+        return Answer(say("check-because", language, id=task.check.id, why=reason))
+    named = record_meant(acted.text, conversation, knowledge)
+    if named is None and _names_unknown(acted):
+        return _no_record(acted, language)
+    symptom = symptom_of(conversation, knowledge)
+    incident = named or (None if symptom else first_record(conversation))
+    if incident:
+        return _why_record(incident, conversation)
+    if symptom:
+        return _why_symptom(symptom, conversation, knowledge)
+    return Answer(say("no-candidate", language))
+
+
+def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What speaks for the record, what is missing, what contradicts it, what would bring it up."""
+    language = conversation.language
+    incident = record_meant(acted.text, conversation, knowledge)
+    if incident:
+        return _why_not_record(incident, conversation)
+    command = to_command(acted.text)
+    guess = (command and command.name) or _GUESS.sub(" ", acted.text).strip(" ?？!！.。,，")
+    if not guess.strip():
+        return Answer(say("why-not-what", language))
+    if position_of(guess):
+        return Answer(say("no-such-position", language, count=len(conversation.matches)))
+    cause = cause_like(guess, conversation, knowledge)
+    if cause:
+        return _about_cause(*cause, conversation, knowledge)
+    incident = record_by_name(guess, conversation, knowledge) or likeliest_by_words(
+        guess, knowledge
+    )
+    if incident is None:
+        return Answer(say("no-record", language, name=quote(guess)))
+    return _why_not_record(incident, conversation)
+
+
+def _names_unknown(acted: Acted) -> bool:
+    """Whether it is the fixed phrase with a name, which then stands for no record."""
+    command = to_command(acted.text)
+    return command is not None and bool(command.name)
+
+
+def _no_record(acted: Acted, language: Language) -> Answer:
+    command = to_command(acted.text)
+    return Answer(say("no-record", language, name=quote(command.name if command else acted.text)))
+
+
+def _why_record(incident: Incident, conversation: Conversation) -> Answer:
+    language = conversation.language
+    match = conversation.pool.get(incident.id)
+    parts = [_standing(incident, conversation), _speaks_for(match, language)]
+    parts.append(say("cause", language, text=first_sentence(incident.body.cause)))
+    for words in _about(incident, conversation, speaks_for=True):
+        parts.append(say("supports", language, words=words))
+    if incident.header.caution:
+        parts.append(say("caution", language, text=incident.header.caution))
+    return Answer(sentences(parts), lines=_lines(match), records=(incident.id,))
+
+
+def _why_symptom(
+    symptom: PlaybookMatch, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    language, playbook = conversation.language, symptom.playbook
+    share = percent(symptom.confidence)
+    often = [cause.cause for cause in playbook.body.causes if cause.share is Share.OFTEN]
+    causes = " ".join(map(join_soft_breaks, often[:_MAX_CAUSES_NAMED]))
+    parts = [say("why-symptom", language, title=playbook.title, id=playbook.id, share=share)]
+    lines = conversation.diagnosis.evidence.lines[:1]
+    if lines:
+        parts.append(say("evidence", language, lines=quote_with_location(lines[0])))
+    parts += [
+        say("pasted", language, text=" ".join(statement.says))
+        for statement in conversation.statements
+        if statement.checks
+    ]
+    shown = cause_shown(conversation, knowledge)
+    if shown:
+        parts.append(named_cause(*shown, "cause-shown", language))
+    elif causes:
+        parts.append(say("often-behind", language, causes=causes.rstrip(".。")))
+    check = check_to_run(conversation, knowledge)
+    if check:
+        reason = join_soft_breaks(check.why)
+        parts.append(say("check-because", language, id=check.check.id, why=reason))
+    return Answer(sentences(parts), lines=lines)
+
+
+def _why_not_record(incident: Incident, conversation: Conversation) -> Answer:
+    language = conversation.language
+    match = conversation.pool.get(incident.id)
+    parts = [_standing(incident, conversation), _speaks_for(match, language)]
+    parts += _missing(incident, conversation)
+    parts += (
+        say("contradicts", language, words=words)
+        for words in _about(incident, conversation, speaks_for=False)
+    )
+    parts += _would_tell(incident, conversation)
+    return Answer(sentences(parts), lines=_lines(match), records=(incident.id,))
+
+
+def _about_cause(
+    match: PlaybookMatch, cause: Cause, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    language, playbook = conversation.language, match.playbook
+    parts = [
+        say(
+            "cause-of",
+            language,
+            cause=join_soft_breaks(cause.cause).rstrip("."),
+            title=playbook.title,
+            id=playbook.id,
+            share=say(f"share-{cause.share}", language),
+        ),
+        say("cause-tell", language, tell=cause.tell.rstrip(".")),
+        say("nothing-speaks", language),
+    ]
+    check = check_to_run(conversation, knowledge)
+    if check:
+        reason = join_soft_breaks(check.why)
+        parts.append(say("check-because", language, id=check.check.id, why=reason))
+    return Answer(sentences(parts))
+
+
+def _standing(incident: Incident, conversation: Conversation) -> str:
+    record, language = cite(incident), conversation.language
+    for number, match in enumerate(conversation.matches, 1):
+        if match.incident.id == incident.id:
+            share = percent(match.confidence)
+            return say("standing", language, record=record, number=number, share=share)
+    return say("not-standing", language, record=record)
+
+
+def _speaks_for(match: Match | None, language: Language) -> str:
+    lines = _lines(match)
+    if not lines:
+        return say("no-line", language)
+    return say("evidence", language, lines="; ".join(map(quote_with_location, lines[:2])))
+
+
+def _lines(match: Match | None) -> tuple[EvidenceLine, ...]:
+    return tuple(reason.line for reason in match.why) if match else ()
+
+
+def _missing(incident: Incident, conversation: Conversation) -> Iterator[str]:
+    """Its signatures that the log does not have, the strong ones before the weak."""
+    seen = {hit.pattern for hit in conversation.diagnosis.evidence.hits}
+    absent = [sign for sign in incident.header.signatures if declared_pattern(sign) not in seen]
+    absent.sort(key=lambda sign: sign.strength is not Strength.STRONG)
+    if absent:
+        yield say(
+            "missing",
+            conversation.language,
+            count=len(absent),
+            total=len(incident.header.signatures),
+            patterns=", ".join(quote(sign.pattern) for sign in absent[:_MAX_PATTERNS_NAMED]),
+        )
+
+
+def _about(incident: Incident, conversation: Conversation, *, speaks_for: bool) -> Iterator[str]:
+    """Statements that fit the record clearly better, or clearly worse, than other records."""
+    for statement in conversation.statements:
+        fits = statement.factors.get(incident.id, statement.otherwise)
+        if speaks_for and statement.otherwise < fits * _MAX_LIKELIHOOD_RATIO:
+            yield _words(statement.text, statement.question)
+        if not speaks_for and fits < statement.otherwise * _MAX_LIKELIHOOD_RATIO:
+            yield _words(statement.text, statement.question)
+
+
+def _words(text: str, question: str | None) -> str:
+    return f"“{text}” to “{question}”" if question else f"“{text}”"
+
+
+def _would_tell(incident: Incident, conversation: Conversation) -> Iterator[str]:
+    """The observation in either record that tells it apart from the first one."""
+    first = first_record(conversation) or incident
+    for owner, other in ((incident, first), (first, incident)):
+        for item in owner.body.distinguish:
+            if item.other == other.id:
+                question = join_soft_breaks(item.question)
+                yield say(
+                    "tells-apart",
+                    conversation.language,
+                    first=first.id,
+                    question=question,
+                    owner=owner.id,
+                )
+                return

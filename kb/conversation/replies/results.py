@@ -1,0 +1,145 @@
+"""What came of it: it works, or it did not help."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kb.conversation.acts import Acted
+from kb.conversation.done_steps import (
+    FixStep,
+    failed_steps,
+    only_looks,
+    step_by_number,
+    taken_steps,
+)
+from kb.conversation.language import say
+from kb.conversation.next_step import cause_shown, open_steps, symptom_of, task_of
+from kb.conversation.replies.answer import Answer, named_cause, paragraphs, sentences, with_task
+from kb.conversation.replies.meant import (
+    cause_like,
+    first_record,
+    record_meant,
+    steps_meant,
+    task_shown,
+)
+from kb.conversation.speech import cite, first_sentence
+from kb.conversation.state import Conversation, Solved, Statement, combine
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import NextCheck
+from kb.incident import Incident
+from kb.playbook import Cause, Playbook
+from kb.soft_breaks import join_soft_breaks
+from kb.verdict import percent
+
+_MAX_RECORDS_COMPARED = 3
+"""Likeliest records whose steps are compared with what is said to have helped."""
+
+
+def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What it was, what helped, how to be sure, and how it stays away."""
+    language = conversation.language
+    helped = _helped(acted, conversation, knowledge)
+    symptom = symptom_of(conversation, knowledge)
+    cause = cause_like(acted.text, conversation, knowledge) if symptom else None
+    shown = (cause[0].playbook, cause[1]) if cause else cause_shown(conversation, knowledge)
+    if symptom and shown and helped is None:
+        return _success_of_cause(acted, *shown, conversation)
+    named = record_meant(acted.text, conversation, knowledge)
+    incident = helped.incident if helped else named or first_record(conversation)
+    solved = Solved(incident.id if incident else "", helped.number if helped else 0)
+    said = say("success", language)
+    statement = Statement(acted.text, says=(said,), solved=solved)
+    if incident is None:
+        return Answer(sentences([said, say("success-unknown", language)]), statement=statement)
+    parts = [
+        sentences([said, _was(incident, helped, conversation)]),
+        say("success-verify", language, text=join_soft_breaks(incident.body.verify)),
+    ]
+    if incident.body.prevention:
+        text = first_sentence(incident.body.prevention)
+        parts.append(say("success-prevent", language, text=text))
+    parts.append(say("success-offer", language))
+    return Answer(paragraphs(parts), records=(incident.id,), statement=statement)
+
+
+def _success_of_cause(
+    acted: Acted, playbook: Playbook, cause: Cause, conversation: Conversation
+) -> Answer:
+    language, said = conversation.language, say("success", conversation.language)
+    statement = Statement(acted.text, says=(said,), solved=Solved(playbook.id))
+    was = named_cause(playbook, cause, "success-was-cause", language)
+    text = paragraphs([sentences([said, was]), say("success-offer", language)])
+    return Answer(text, statement=statement)
+
+
+def _was(incident: Incident, helped: FixStep | None, conversation: Conversation) -> str:
+    language, record = conversation.language, cite(incident)
+    if helped is None:
+        return say("success-was", language, record=record)
+    text = join_soft_breaks(helped.step.text)
+    return say("success-was-step", language, record=record, number=helped.number, text=text)
+
+
+def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> FixStep | None:
+    """The step that is named or told of, else the one that was done or shown last and changes
+    something."""
+    incidents = [match.incident for match in conversation.matches[:_MAX_RECORDS_COMPARED]]
+    tasks = [
+        *step_by_number(acted.text, incidents),
+        *steps_meant(acted.text, incidents, knowledge),
+        *reversed(list(taken_steps(conversation))),
+        task_shown(conversation, knowledge),
+    ]
+    steps = (task for task in tasks if isinstance(task, FixStep) and not only_looks(task.step))
+    return next(steps, None)
+
+
+def failure(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """Ask which step, tell how to see whether it took effect, and go on."""
+    language = conversation.language
+    incident = first_record(conversation)
+    task = task_of(conversation, knowledge)
+    if incident is None:
+        if task is None:
+            return Answer(say("failure-nothing", language))
+        return with_task(say("frustration", language), task, language)
+    numbered = step_by_number(acted.text, [incident])
+    if numbered:
+        return _failed(numbered[0], acted, conversation, knowledge)
+    last = next(reversed(list(taken_steps(conversation))), None)
+    shown = task_shown(conversation, knowledge)
+    if isinstance(shown, NextCheck):
+        return with_task(say("failure-nothing", language), shown, language)
+    parts = [_which(incident, last, conversation)]
+    for match in conversation.matches[1:2]:
+        record, share = cite(match.incident), percent(match.confidence)
+        parts.append(say("failure-go-on", language, record=record, share=share))
+    said = paragraphs(parts)
+    return with_task(said, task, language) if task else Answer(said)
+
+
+def _failed(
+    step: FixStep, acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    """A step that is named is marked; what to look at comes before what is next."""
+    language = conversation.language
+    statement = combine(acted.text, [failed_steps([step], language)])
+    if statement.asks:
+        said = paragraphs([*statement.says, statement.asks.text])
+        return Answer(said, statement=statement)
+    task = task_of(conversation.with_statement(statement), knowledge)
+    said = paragraphs(statement.says)
+    answer = with_task(said, task, language) if task else Answer(said)
+    return msgspec.structs.replace(answer, statement=statement)
+
+
+def _which(incident: Incident, last: FixStep | None, conversation: Conversation) -> str:
+    language = conversation.language
+    steps = [one for one in open_steps(incident, conversation) if not only_looks(one.step)]
+    verify = join_soft_breaks(incident.body.verify)
+    effect = say("failure-effect", language, verify=verify)
+    if last:
+        said = say("failure-step", language, number=last.number, id=last.incident.id)
+        return sentences([said, effect])
+    which = say("failure-which", language, number=steps[0].number) if steps else ""
+    return sentences([which, effect])

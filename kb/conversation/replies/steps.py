@@ -1,0 +1,374 @@
+"""What to do: the next thing, how to do it, what it does to the job, what it costs."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+
+from kb.check import Check, JobState, Loss
+from kb.conversation.acts import Acted
+from kb.conversation.done_steps import FixStep, only_looks, step_by_number
+from kb.conversation.language import Language, in_language, joined, say
+from kb.conversation.next_step import (
+    Task,
+    cause_shown,
+    name_of,
+    playbooks_of,
+    symptom_of,
+    task_of,
+)
+from kb.conversation.replies.answer import (
+    Answer,
+    in_short,
+    named_cause,
+    paragraphs,
+    sentences,
+    with_task,
+)
+from kb.conversation.replies.meant import (
+    first_record,
+    place_named,
+    place_of,
+    record_meant,
+    task_meant,
+)
+from kb.conversation.speech import (
+    cite,
+    describe_step,
+    fenced_command,
+    numbered_step,
+    risk_in_words,
+)
+from kb.conversation.state import Conversation, Statement
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import NextCheck, PlaybookMatch
+from kb.incident import Incident
+from kb.questions import QuestionPlan, Topic
+from kb.soft_breaks import join_soft_breaks
+
+_WARNS = re.compile(
+    r"[^.:;]*\b(?:destructive|lose|loses|lost|kill|kills|stops?|restart|reboot|drain|slower"
+    r"|cannot be undone|deletes?|wipes?|interrupts?|affects?|only while|careful|danger)"
+    r"\b[^.;]*(?:[.;]|$)"
+    r"(?:[^.]*\.)?",
+    re.IGNORECASE,
+)
+"""Sentences of a step that tell its harm, with the one behind them."""
+_PRICE = re.compile(
+    r"[^.]*\b(?:slower|slow|takes|minutes?|hours?|seconds?|bandwidth|memory|costs?|overhead)\b[^.]*\.",
+    re.IGNORECASE,
+)
+"""Sentences of a step that tell its price."""
+_PREVENTS = re.compile(
+    r"\b(?:prevent|avoid|in future|next time)\w*|避免|预防|防止|以后怎么", re.IGNORECASE
+)
+_CAPITALS = re.compile(r"\b[A-Z][A-Z_]+\b|<[a-z][a-z _-]*>")
+_JOB_GONE = re.compile(
+    r"\b(?:job|process|pod|run|it|rank|node|container)s?\b.{0,30}\b(?:gone|dead|died|ended|exited|finished"
+    r"|killed|restarted|rebooted|deleted|over|evicted|rescheduled|down already)\b"
+    r"|\b(?:already|just) (?:restarted|rebooted|killed|cancelled|resubmitted)\b|\bno longer runs\b"
+    r"|(?:任务|作业|进程|pod|容器|机器|节点).{0,8}(?:没了|退出|结束|挂了|重启|被杀|杀掉|删了|回收)"
+    r"|已经(?:重启|杀|退出|结束|停)",
+    re.IGNORECASE,
+)
+_NO_ROOT = re.compile(
+    r"\broot\b|\bsudo\b|\bprivileges?\b|\bnot (?:an )?admin\b|\badmin rights\b|管理员|提权",
+    re.IGNORECASE,
+)
+_MAX_FINDINGS_NAMED = 2
+"""Of a check, abnormal ones, in its order."""
+_MINUTE, _HOUR = 60, 3600
+"""In seconds."""
+
+
+def next_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What to do now, and the question that is open."""
+    language = conversation.language
+    named = record_meant(acted.text, conversation, knowledge)
+    task = task_of(conversation, knowledge)
+    parts = []
+    if conversation.inquiry:
+        parts.append(_open_question(conversation.inquiry, language))
+    if task:
+        return with_task("\n".join(parts), task, language)
+    incident = named or first_record(conversation)
+    if incident:
+        verify = join_soft_breaks(incident.body.verify)
+        parts.append(say("all-steps-done", language, id=incident.id, verify=verify))
+    else:
+        parts.append(_nothing_to_do(conversation))
+    return Answer(paragraphs(parts))
+
+
+def _nothing_to_do(conversation: Conversation) -> str:
+    if not conversation.diagnosis.evidence.total_lines:
+        return say("no-candidate", conversation.language)
+    return say("nothing-to-do", conversation.language)
+
+
+def _open_question(inquiry: QuestionPlan, language: Language) -> str:
+    if inquiry.topic is Topic.EFFECT:
+        return inquiry.text
+    return say("ask-apart", language, question=in_language(inquiry.text, language))
+
+
+def show_fix(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """The steps of the record's fix, or the one that is named; for a symptom what gets the job
+    going, and the remedy of each frequent cause."""
+    language = conversation.language
+    named = record_meant(acted.text, conversation, knowledge)
+    symptom = symptom_of(conversation, knowledge)
+    incident = named or first_record(conversation)
+    numbered = step_by_number(acted.text, [incident] if incident else [])
+    if numbered:
+        return with_task("", numbered[0], language)
+    prevention = incident.body.prevention if incident else None
+    if prevention and _PREVENTS.search(acted.text):
+        return Answer(say("success-prevent", language, text=join_soft_breaks(prevention)))
+    if named is None and symptom:
+        return _remedies(symptom, conversation, knowledge)
+    if incident:
+        return _fix(incident, conversation)
+    return Answer(_nothing_to_do(conversation))
+
+
+def _fix(incident: Incident, conversation: Conversation) -> Answer:
+    language = conversation.language
+    parts = [say("fix-for", language, record=cite(incident))]
+    for number, step in enumerate(incident.body.fix, 1):
+        mark = ""
+        if (incident.id, number) in conversation.done:
+            mark = say("step-done", language)
+        elif name_of(FixStep(incident, number, step)) in conversation.set_aside:
+            mark = say("step-aside", language)
+        parts.append(numbered_step(number, step).replace(f"{number}.", f"{number}.{mark}", 1))
+    parts.append(say("then-verify", language, verify=join_soft_breaks(incident.body.verify)))
+    return Answer("\n".join(parts), records=(incident.id,))
+
+
+def _remedies(
+    symptom: PlaybookMatch, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    language, body = conversation.language, symptom.playbook.body
+    shown = cause_shown(conversation, knowledge)
+    known = named_cause(*shown, "cause-shown", language) if shown else ""
+    parts = [known or say("symptom-only", language)]
+    for way in body.tonight[:1]:
+        parts.append(say("tonight", language, do=way.do, cost=way.cost, risk=way.risk))
+    for cause in body.causes[:3]:
+        text = join_soft_breaks(cause.cause).rstrip(".")
+        parts.append(say("remedy-of", language, cause=text, remedy=cause.remedy))
+    task = task_of(conversation, knowledge)
+    return with_task("\n".join(parts), task, language) if task else Answer("\n".join(parts))
+
+
+def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """The command, where to run it, and what its placeholders stand for."""
+    language = conversation.language
+    task = task_meant(acted.text, conversation, knowledge)
+    if task is None:
+        return Answer(_nothing_to_do(conversation))
+    if isinstance(task, NextCheck):
+        text = paragraphs(_how_check(task, acted.text, conversation))
+        return Answer(text, shows=(name_of(task),))
+    command = task.step.command
+    where = say("run-step-where" if command else "no-command", language)
+    step = describe_step(task.incident.id, task.number, task.step, language)
+    parts = [step, where, _placeholders(command or "", language)]
+    return Answer(paragraphs(parts), shows=(name_of(task),), records=(task.incident.id,))
+
+
+def _how_check(task: NextCheck, text: str, conversation: Conversation) -> Iterator[str]:
+    language, check = conversation.language, task.check
+    place = place_of(text, conversation)
+    command = check.command(place)
+    yield say("check-next", language, title=check.title, id=check.id)
+    if command.place is place and place_named(text):
+        yield say("form-for", language, place=say(f"place-{place}", language))
+    yield fenced_command(command)
+    yield command.note or ""
+    yield say("run-where", language, where=check.header.where)
+    yield _placeholders(command.run, language)
+    yield sentences(_needs(check, language))
+    findings = [found.means for found in check.body.findings if found.abnormal]
+    for means in findings[:_MAX_FINDINGS_NAMED]:
+        yield say("look-for", language, finding=join_soft_breaks(means))
+    yield say("paste-output", language)
+
+
+def _needs(check: Check, language: Language) -> Iterator[str]:
+    if check.header.needs:
+        yield say("needs", language, needs=joined(check.header.needs, language))
+    if check.header.needs_job is JobState.RUNNING:
+        yield say("needs-running", language)
+
+
+def _placeholders(command: str, language: Language) -> str:
+    """What the words in capitals stand for."""
+    known = _placeholder_table()
+    words = dict.fromkeys(_CAPITALS.findall(command))
+    values = [f"`{word}`: {known[word][language]}" for word in words if word in known]
+    values += [f"`{word}`" for word in words if word.startswith("<")]
+    return say("put-in", language, values="; ".join(values)) if values else ""
+
+
+@cache
+def _placeholder_table() -> Mapping[str, Mapping[str, str]]:
+    source = files("kb.conversation").joinpath("placeholders.toml").read_bytes()
+    return tomllib.loads(source.decode())
+
+
+def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What it does to the job, what is lost, and what to save before."""
+    language = conversation.language
+    task = task_meant(acted.text, conversation, knowledge)
+    if task is None:
+        parts = [say("safe-nothing", language)]
+    elif isinstance(task, NextCheck):
+        parts = list(_safe_check(task.check, language))
+    else:
+        parts = [_safe_step(task, language)]
+    if not isinstance(task, FixStep) or not only_looks(task.step):
+        parts += _to_secure(conversation, knowledge, is_check=isinstance(task, NextCheck))
+    names = (name_of(task),) if task else ()
+    return Answer(paragraphs(parts), shows=names, records=_record_of(task))
+
+
+def _record_of(task: Task | None) -> tuple[str, ...]:
+    return (task.incident.id,) if isinstance(task, FixStep) else ()
+
+
+def _safe_check(check: Check, language: Language) -> Iterator[str]:
+    header = check.header
+    yield say(f"safe-{header.cost.risk}", language, what=f"{check.title} [{check.id}]")
+    if header.caution:
+        yield say("caution", language, text=header.caution)
+    soon = [loss for loss in header.lost_by if loss is not Loss.ROTATION]
+    if soon:
+        losses = joined([say(f"loss-{loss}", language) for loss in soon], language)
+        yield say("safe-lost", language, losses=losses)
+
+
+def _safe_step(task: FixStep, language: Language) -> str:
+    what = in_short(task)
+    said = join_soft_breaks(f"{task.step.text} {task.step.why or ''}").replace("\n", " ")
+    warning = " ".join(found[0].strip() for found in _WARNS.finditer(said))
+    if warning:
+        return say("safe-step-warned", language, what=what, warning=warning)
+    key = "safe-step-looks" if only_looks(task.step) else "safe-step-changes"
+    return say(key, language, what=what)
+
+
+def _to_secure(
+    conversation: Conversation, knowledge: KnowledgeBase, *, is_check: bool
+) -> Iterator[str]:
+    """What a restart destroys, in the words of the leading playbook."""
+    for match in playbooks_of(conversation, knowledge)[:1]:
+        body, language = match.playbook.body, conversation.language
+        if not is_check:
+            yield say("safe-secure", language, what=joined(body.secure, language))
+        yield say("safe-wait", language, text=join_soft_breaks(body.safe_to_wait))
+
+
+def cost(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """How long it takes, and its price."""
+    language = conversation.language
+    task = task_meant(acted.text, conversation, knowledge)
+    if task is None:
+        return Answer(say("cost-nothing", language))
+    if isinstance(task, NextCheck):
+        header = task.check.header
+        text = say(
+            "cost-check",
+            language,
+            what=f"{task.check.title} [{task.check.id}]",
+            time=duration(header.cost.seconds, language),
+            risk=risk_in_words(header, language),
+        )
+        return Answer(text, shows=(name_of(task),))
+    key = "cost-step-looks" if only_looks(task.step) else "cost-step-changes"
+    parts = [say(key, language, what=in_short(task))]
+    price = _PRICE.search(join_soft_breaks(task.step.why or ""))
+    if price:
+        parts.append(say("cost-price", language, text=price[0].strip()))
+    return Answer(sentences(parts), shows=(name_of(task),), records=_record_of(task))
+
+
+def duration(seconds: int, language: Language) -> str:
+    """A duration as people say it."""
+    if seconds < _MINUTE:
+        return say("seconds", language, number=seconds)
+    if seconds < _HOUR:
+        return say("minutes", language, number=round(seconds / _MINUTE))
+    return say("hours", language, number=round(seconds / _HOUR))
+
+
+def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What cannot be done is set aside, and something else is offered."""
+    language = conversation.language
+    task = task_meant(acted.text, conversation, knowledge)
+    aside = [name_of(task)] if task else []
+    said = say("cannot", language, what=in_short(task)) if task else ""
+    gone = bool(_JOB_GONE.search(acted.text))
+    if gone:
+        aside, said = [], say("cannot-job", language)
+    elif _NO_ROOT.search(acted.text):
+        aside += _for_root(knowledge)
+        said = say("cannot-root", language)
+    statement = Statement(
+        acted.text, says=(said,) if said else (), set_aside=tuple(aside), job_ended=gone
+    )
+    return _with_alternative(said, statement, conversation, knowledge)
+
+
+def _for_root(knowledge: KnowledgeBase) -> list[str]:
+    return [
+        guide.id
+        for guide in knowledge.guides.by_id.values()
+        if isinstance(guide, Check) and "root" in guide.header.needs
+    ]
+
+
+def _with_alternative(
+    said: str, statement: Statement, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    language = conversation.language
+    other = task_of(conversation.with_statement(statement), knowledge)
+    if other is None:
+        return Answer(paragraphs([said, say("cannot-last", language)]), statement=statement)
+    answer = with_task(paragraphs([said, say("instead", language)]), other, language)
+    return Answer(answer.text, shows=answer.shows, records=answer.records, statement=statement)
+
+
+_FIND = {
+    Topic.SYSTEMS: "find-systems",
+    Topic.NODES: "find-nodes",
+    Topic.HARDWARE: "find-hardware",
+    Topic.VERSION: "find-version",
+    Topic.EFFECT: "find-effect",
+}
+"""How to find out what is asked, by what it is about."""
+
+
+def dont_know(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """How to find out."""
+    language, inquiry = conversation.language, conversation.inquiry
+    if inquiry and inquiry.topic in _FIND:
+        return Answer(sentences([say("dont-know", language), say(_FIND[inquiry.topic], language)]))
+    task = task_of(conversation, knowledge)
+    if task is None:
+        return Answer(sentences([say("dont-know", language), _nothing_to_do(conversation)]))
+    key = "find-observation" if inquiry else "find-out"
+    return with_task(sentences([say("dont-know", language), say(key, language)]), task, language)
+
+
+def yes(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """Without a question it is a "go ahead"."""
+    task = task_of(conversation, knowledge)
+    language = conversation.language
+    if task is None:
+        return Answer(sentences([say("no-question", language), _nothing_to_do(conversation)]))
+    return with_task(say("go-ahead", language), task, language)

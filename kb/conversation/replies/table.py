@@ -1,0 +1,75 @@
+"""Which act is answered by what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kb.conversation.acts import Act, Acted
+from kb.conversation.replies.answer import Answer
+from kb.conversation.replies.candidates import most_likely, others
+from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
+from kb.conversation.replies.explain import explain_term
+from kb.conversation.replies.notes import hand_over, summarise
+from kb.conversation.replies.reasons import why, why_not
+from kb.conversation.replies.results import failure, success
+from kb.conversation.replies.steps import (
+    cannot,
+    cost,
+    dont_know,
+    how,
+    next_step,
+    safe,
+    show_fix,
+    yes,
+)
+from kb.conversation.state import Conversation
+from kb.corpus.base import KnowledgeBase
+
+_Reply = Callable[[Acted, Conversation, KnowledgeBase], Answer]
+
+_REPLIES: dict[Act, _Reply] = {
+    Act.NEXT: next_step,
+    Act.WHY: why,
+    Act.WHY_NOT: why_not,
+    Act.EXPLAIN_TERM: explain_term,
+    Act.HOW: how,
+    Act.SAFE: safe,
+    Act.COST: cost,
+    Act.MOST_LIKELY: most_likely,
+    Act.OTHERS: others,
+    Act.SHOW_FIX: show_fix,
+    Act.SUMMARISE: summarise,
+    Act.HAND_OVER: hand_over,
+    Act.SUCCESS: success,
+    Act.FAILURE: failure,
+    Act.THANKS: thanks,
+    Act.FRUSTRATION: frustration,
+    Act.GREETING: greeting,
+    Act.CANNOT: cannot,
+    Act.DONT_KNOW: dont_know,
+    Act.YES: yes,
+    Act.OTHER: other,
+}
+_FIXED = {
+    Act.NO: "all-right",
+    Act.WHO: "who",
+    Act.OFF_TOPIC: "off-topic",
+    Act.HOSTILE: "hostile",
+}
+"""Keys of sentences that are always the same."""
+COURTESIES = frozenset(
+    {Act.THANKS, Act.GREETING, Act.FRUSTRATION, Act.OTHER, Act.YES, Act.NO, Act.OFF_TOPIC}
+)
+"""Acts that are not answered where the message holds another one."""
+
+
+def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What to say to a part of a message that is no evidence."""
+    reply = _REPLIES.get(acted.act)
+    if reply:
+        return reply(acted, conversation, knowledge)
+    return (
+        fixed(_FIXED[acted.act], conversation)
+        if acted.act in _FIXED
+        else other(acted, conversation, knowledge)
+    )

@@ -1,0 +1,82 @@
+"""The glossary: what the terms of the field mean."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+_ASKED = re.compile(
+    r"(?:what(?:'s| is| are| does| do)|whats|define|explain|meaning of|mean by|definition of)"
+    r"\s+(?:an? |the |this |term )*(?P<en>\S.{0,60}?)"
+    r"(?:\s+(?:mean|means|do|stand for|again|exactly|here|please|pls))*\s*[?.!]*$"
+    r"|^\s*(?:什么是|什么叫|解释一下|解释下|解释|说说)\s*(?P<zh>\S.{0,40}?)\s*(?:吧|呗)?[？?。]*$"
+    r"|^\s*(?P<zh2>\S.{0,40}?)\s*(?:是什么意思|是什么|是啥意思|是啥|什么意思|啥意思|是干什么的|是干嘛的)",
+    re.IGNORECASE,
+)
+"""The term that a question is about."""
+_MAX_TEXT_CHARACTERS = 500
+"""Of a message, its beginning: a question is not longer."""
+
+
+class Term(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A term of the field, in own words."""
+
+    name: str
+    also: tuple[str, ...]
+    """Other names, in both languages."""
+    en: str
+    zh: str
+    source: str
+    """The address of a page about it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All its names."""
+        return (self.name, *self.also)
+
+
+def find_term(text: str) -> Term | None:
+    """The term that a question is about: what it asks for, or else the longest name of a term that
+    stands in it as a whole."""
+    asked = _ASKED.search(text[:_MAX_TEXT_CHARACTERS])
+    if asked:
+        exact = _by_name().get(_plain(asked["en"] or asked["zh"] or asked["zh2"]))
+        if exact:
+            return exact
+    lower = text[:_MAX_TEXT_CHARACTERS].lower()
+    found = (name for name in _longest_first() if name in lower and _is_whole(name, lower))
+    name = next(found, None)
+    return _by_name()[name] if name else None
+
+
+def _plain(name: str) -> str:
+    """A name as the table has it."""
+    plain = name.strip(" '\"`“”‘’「」?？.。").lower()
+    singular = plain.removesuffix("s")
+    return singular if plain not in _by_name() and singular in _by_name() else plain
+
+
+def _is_whole(name: str, text: str) -> bool:
+    """Whether the name stands in the text with no letter or digit beside it; Chinese has none."""
+    before = r"(?<![a-z0-9_])" if name[0].isascii() else ""
+    after = r"(?:s|es)?(?![a-z0-9_])" if name[-1].isascii() else ""
+    return re.search(f"{before}{re.escape(name)}{after}", text) is not None
+
+
+@cache
+def _by_name() -> Mapping[str, Term]:
+    """In lower case."""
+    source = files("kb.conversation").joinpath("terms.toml").read_bytes()
+    rows = tomllib.loads(source.decode())["term"]
+    terms = msgspec.convert(rows, tuple[Term, ...])
+    return {name.lower(): term for term in terms for name in term.names}
+
+
+@cache
+def _longest_first() -> list[str]:
+    return sorted(_by_name(), key=len, reverse=True)
