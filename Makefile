@@ -34,6 +34,9 @@ schema: $(VENV)/.installed
 	$(BIN)/python -c 'from kb.service.wire import indented, json_schema; \
 	  print(indented(json_schema()))' > build/ask.schema.json
 	mv build/ask.schema.json docs/ask.schema.json
+	$(BIN)/python -c 'from kb.service.reply import reply_schema; \
+	  from kb.service.wire import indented; print(indented(reply_schema()))' > build/chat.schema.json
+	mv build/chat.schema.json docs/chat.schema.json
 
 test-models: $(VENV)/.models
 	$(BIN)/python -m pytest tests/models

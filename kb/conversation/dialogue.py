@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import msgspec
 
@@ -19,7 +19,14 @@ from kb.conversation.replies import COURTESIES, Answer, answer_to, not_understoo
 from kb.conversation.replies.answer import described_task, named_cause
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.speech import describe_change, tool_turn
-from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
+from kb.conversation.state import (
+    Conversation,
+    ReplyAct,
+    Speaker,
+    Statement,
+    Turn,
+    rank,
+)
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, diagnose, first_question
 from kb.log import Log
@@ -35,6 +42,16 @@ _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act
 """Acts that are evidence."""
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 """Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
+_WITHOUT_CASE = COURTESIES - {Act.OTHER} | {
+    Act.WHO,
+    Act.HOSTILE,
+    Act.EXPLAIN_TERM,
+    Act.SUMMARISE,
+    Act.HAND_OVER,
+    Act.SUCCESS,
+    Act.DONT_KNOW,
+}
+"""Acts that tell no new case, whatever words are in them."""
 _CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
 _TURNS_REMEMBERED = 3
 """Of the tool, in which the user still sees what to do."""
@@ -55,8 +72,19 @@ def begin(diagnosis: Diagnosis, earlier: Sequence[Outcome] = ()) -> Conversation
     language = _language_of_input(diagnosis)
     turn = opening(diagnosis, language, earlier)
     question = first_question(diagnosis)
-    conversation = Conversation(diagnosis, (), (turn,), question, language=language)
+    conversation = Conversation(
+        diagnosis, (), (turn,), question, language=language, earlier=tuple(earlier)
+    )
     return msgspec.structs.replace(conversation, matches=rank(conversation))
+
+
+def greet(nothing: Diagnosis, earlier: Sequence[Outcome] = ()) -> Conversation:
+    """Ask what is wrong: the first message that tells it is diagnosed.
+
+    `nothing` is the diagnosis of an empty input; `earlier` as for `begin`.
+    """
+    turn = tool_turn(say("greeting", Language.ENGLISH), (), act=ReplyAct.GREET)
+    return msgspec.structs.replace(begin(nothing, earlier), turns=(turn,))
 
 
 def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Conversation:
@@ -80,7 +108,18 @@ def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Co
 
 def leave_out(conversation: Conversation, text: str, why: str) -> Conversation:
     """The conversation after a message that could not be read; `why` is a sentence."""
-    return _with_turns(conversation, [Turn(Speaker.USER, _cleaned(text)), tool_turn(why, ())])
+    turn = tool_turn(why, (), act=ReplyAct.DECLINE)
+    return _with_turns(conversation, [Turn(Speaker.USER, _cleaned(text)), turn])
+
+
+def leave_empty(conversation: Conversation) -> Conversation:
+    """The conversation after an empty message."""
+    return leave_out(conversation, "", say("empty-message", conversation.language))
+
+
+def leave_too_long(conversation: Conversation, most: int) -> Conversation:
+    """The conversation after a message of more than `most` bytes, of which nothing was kept."""
+    return leave_out(conversation, "", say("too-long", conversation.language, bytes=f"{most:,}"))
 
 
 def _cleaned(text: str) -> str:
@@ -135,14 +174,12 @@ def _acted(
     if Act.START_OVER in acts:
         return _start_over(conversation, knowledge)
     if acts == {Act.OTHER} and is_answer(text):
-        return _answered(conversation, [Answer(_no_answer(conversation))])
+        return _answered(conversation, [Answer(_no_answer(conversation))], ReplyAct.DECLINE)
     evidence = _evidence(text, parts)
     requests = _requests(parts)
     if evidence is None:
-        remark = read_remark(text, conversation, knowledge) if acts <= _MAY_STATE else None
-        if remark:
-            return _heard(conversation, text, remark, knowledge)
-        return _answers(conversation, requests, knowledge)
+        taken = _taken(conversation, text, acts, knowledge)
+        return taken or _answers(conversation, requests, knowledge)
     if _is_bare(conversation):
         return _diagnosed(conversation, evidence, knowledge)
     statement = interpret(evidence, conversation, knowledge)
@@ -153,8 +190,21 @@ def _acted(
     if statement is None:
         return _answers(conversation, requests, knowledge)
     after = _rerank(conversation, statement)
-    effect = Answer(_reason(conversation, after, statement))
+    effect = Answer(_reason(conversation, after, statement), act=ReplyAct.UPDATE)
     return _answers(after, requests, knowledge, effect)
+
+
+def _taken(
+    conversation: Conversation, text: str, acts: Set[Act], knowledge: KnowledgeBase
+) -> Conversation | None:
+    """With what a message tells though none of its acts does; None where that is nothing. A case
+    may begin with a question: "why does it hang at init?"."""
+    if _is_bare(conversation) and not acts <= _WITHOUT_CASE:
+        opened = _opened(conversation, text, knowledge)
+        if opened:
+            return opened
+    remark = read_remark(text, conversation, knowledge) if acts <= _MAY_STATE else None
+    return _heard(conversation, text, remark, knowledge) if remark else None
 
 
 def _evidence(text: str, parts: Sequence[Acted]) -> str | None:
@@ -215,13 +265,17 @@ def _chosen(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     return msgspec.structs.replace(statement, text=acted.text) if statement else None
 
 
-def _answered(conversation: Conversation, answers: Sequence[Answer]) -> Conversation:
+def _answered(
+    conversation: Conversation, answers: Sequence[Answer], act: ReplyAct | None = None
+) -> Conversation:
+    """With a turn of these answers, which does what the last of them does unless `act` says it."""
     known = {*conversation.pool, *(name for answer in answers for name in answer.records)}
     turn = tool_turn(
         paragraphs(answer.text for answer in answers),
         known,
         (line for answer in answers for line in answer.lines),
         tuple(dict.fromkeys(name for answer in answers for name in answer.shows)),
+        act or answers[-1].act,
     )
     return _with_turns(conversation, [turn])
 
@@ -245,12 +299,12 @@ def _heard(
         answers.append(Answer(named_cause(*shown, "cause-shown", after.language)))
     if after.inquiry and after.inquiry.topic is Topic.EFFECT:
         answers.append(Answer(after.inquiry.text))
-        return _answered(after, answers)
+        return _answered(after, answers, ReplyAct.ASK)
     task = task_of(after, knowledge)
     if task and name_of(task) not in _shown(conversation):
         text = described_task(task, after.language)
         answers.append(Answer(text, shows=(name_of(task),)))
-    return _answered(after, answers)
+    return _answered(after, answers, ReplyAct.UPDATE)
 
 
 def _shown(conversation: Conversation) -> frozenset[str]:
@@ -274,21 +328,31 @@ def _is_bare(conversation: Conversation) -> bool:
 
 
 def _diagnosed(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Conversation:
-    """Begin with what the user tells as the case; what was said stays."""
+    """The same with what the user tells as the case."""
+    said = Answer(say("other", conversation.language))
+    return _opened(conversation, text, knowledge) or _answered(
+        conversation, [said], ReplyAct.DECLINE
+    )
+
+
+def _opened(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Conversation | None:
+    """Begin with a text as the case; what was said stays. None where nothing is known about it, and
+    it states no failure."""
+    language, earlier = conversation.language, conversation.earlier
     diagnosis = diagnose(Log.from_text(text), knowledge)
-    begun = begin(diagnosis)
+    begun = begin(diagnosis, earlier)
     if _is_bare(begun) and not diagnosis.evidence.states_failure:
-        return _answered(conversation, [Answer(say("other", conversation.language))])
-    turn = opening(diagnosis, conversation.language)
-    turns = (*conversation.turns, turn)
-    return msgspec.structs.replace(begun, turns=turns, language=conversation.language)
+        return None
+    turns = (*conversation.turns, opening(diagnosis, language, earlier))
+    return msgspec.structs.replace(begun, turns=turns, language=language)
 
 
 def _start_over(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:
     """Forget the case; what was said can still be read."""
     language = conversation.language
-    empty = begin(diagnose(Log.from_text(""), knowledge))
-    turns = (*conversation.turns, tool_turn(say("start-over", language), ()))
+    empty = begin(diagnose(Log.from_text(""), knowledge), conversation.earlier)
+    turn = tool_turn(say("start-over", language), (), act=ReplyAct.GREET)
+    turns = (*conversation.turns, turn)
     return msgspec.structs.replace(empty, turns=turns, language=language)
 
 
@@ -302,12 +366,13 @@ def _no_answer(conversation: Conversation) -> str:
 def _undo(conversation: Conversation) -> Conversation:
     language = conversation.language
     if not conversation.statements:
-        return _answered(conversation, [Answer(say("nothing-to-undo", language))])
+        said = Answer(say("nothing-to-undo", language))
+        return _answered(conversation, [said], ReplyAct.DECLINE)
     last = conversation.statements[-1]
     after = _with_statements(conversation, conversation.statements[:-1])
     effect = _effect(conversation.matches, after.matches, language)
     text = say("undone", language, text=last.text, effect=effect)
-    return _with_turns(after, [tool_turn(text, conversation.pool)])
+    return _with_turns(after, [tool_turn(text, conversation.pool, act=ReplyAct.UPDATE)])
 
 
 def _corrected(conversation: Conversation, statement: Statement) -> Conversation:

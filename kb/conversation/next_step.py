@@ -62,8 +62,9 @@ def cause_shown(
 
 
 def check_to_run(conversation: Conversation, knowledge: KnowledgeBase) -> NextCheck | None:
-    """None for a match, whose fix is the way, and where no outcome would change what to do."""
-    if conversation.verdict is Verdict.MATCH:
+    """None for a match, whose fix is the way, for what is solved, and where no outcome would change
+    what to do."""
+    if conversation.verdict is Verdict.MATCH or conversation.solved:
         return None
     playbooks = playbooks_of(conversation, knowledge)
     return next_check(

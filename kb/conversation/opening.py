@@ -15,7 +15,7 @@ from kb.conversation.speech import (
     quote_with_location,
     tool_turn,
 )
-from kb.conversation.state import Turn
+from kb.conversation.state import ReplyAct, Turn
 from kb.diagnosis import By, Diagnosis, Match, collecting, without_incident
 from kb.evidence import Evidence, EvidenceLine
 from kb.evidence.markers import Grade
@@ -35,7 +35,8 @@ def opening(diagnosis: Diagnosis, language: Language, earlier: Iterable[Outcome]
     shows = tuple(name for _said, name in ways if name)
     known = [match.incident.id for match in diagnosis.matches]
     known += [note.incident.id for note in diagnosis.notes]
-    return tool_turn("\n".join([text, *(said for said, _name in ways)]), known, lines, shows)
+    said = "\n".join([text, *(way for way, _name in ways)])
+    return tool_turn(said, known, lines, shows, ReplyAct.DIAGNOSE)
 
 
 def _seen_lines(diagnosis: Diagnosis) -> Iterator[EvidenceLine]:

@@ -94,6 +94,7 @@ def of_outputs(
         says=(*_said(read, conversation.language), *base.says),
         found=(*base.found, *new),
         checks=tuple(sorted(read.checks)),
+        observations=read.observations,
         readings=ratios,
     )
     return speaking_for(statement, ratios, conversation)

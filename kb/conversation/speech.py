@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from kb.check import CheckHeader, Command
 from kb.conversation.language import Language, say
-from kb.conversation.state import Speaker, Turn
+from kb.conversation.state import ReplyAct, Speaker, Turn
 from kb.diagnosis import Match, NextCheck
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
@@ -30,11 +30,12 @@ def tool_turn(
     known: Collection[str],
     lines: Iterable[EvidenceLine] = (),
     shows: tuple[str, ...] = (),
+    act: ReplyAct = ReplyAct.ANSWER,
 ) -> Turn:
     """What the tool says; `known` are the ids that it may cite."""
     records = tuple(dict.fromkeys(name for name in _CITED.findall(text) if name in known))
     cited = tuple(dict.fromkeys((line.file, line.number) for line in lines))
-    return Turn(Speaker.TOOL, strip_controls(text), records, cited, shows)
+    return Turn(Speaker.TOOL, strip_controls(text), records, cited, shows, act)
 
 
 def quote(text: str) -> str:

@@ -7,7 +7,9 @@ from enum import StrEnum
 
 import msgspec
 
+from kb.checks import Observation
 from kb.conversation.language import Language, in_language
+from kb.conversation.outcome import Outcome
 from kb.diagnosis import Diagnosis, Match, Question, to_question
 from kb.incident import Incident
 from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
@@ -24,6 +26,27 @@ class Speaker(StrEnum):
     USER = "user"
 
 
+class ReplyAct(StrEnum):
+    """What the tool does by a turn."""
+
+    GREET = "greet"
+    """It says hello; where there is no case yet, it asks what is wrong."""
+    DIAGNOSE = "diagnose"
+    """It says what a new case is."""
+    UPDATE = "update"
+    """It took in what was told or pasted, or took it back: the order may have changed."""
+    ANSWER = "answer"
+    """It does or says what was asked for."""
+    EXPLAIN = "explain"
+    """It gives a reason, or says what a term means."""
+    ASK = "ask"
+    """It has to know something before it goes on."""
+    CLOSE = "close"
+    """The case is solved."""
+    DECLINE = "decline"
+    """It did not understand, or it is none of its business: nothing changes."""
+
+
 class Turn(msgspec.Struct, frozen=True):
     """What was said: plain sentences, with `code`, "[id of a record]" and "line N" in them."""
 
@@ -35,6 +58,8 @@ class Turn(msgspec.Struct, frozen=True):
     """File and number of the lines that are cited."""
     shows: tuple[str, ...] = ()
     """What it tells to do: ids of checks, and `id#number` for the steps of a fix."""
+    act: ReplyAct = ReplyAct.ANSWER
+    """Of the tool."""
 
 
 _UNKNOWN = KnownEnvironment()
@@ -75,6 +100,8 @@ class Statement(msgspec.Struct, frozen=True):
     """What it leaves open, to be asked before anything else."""
     checks: tuple[str, ...] = ()
     """Those whose output it holds."""
+    observations: tuple[Observation, ...] = ()
+    """What these outputs show."""
     readings: dict[str, float] = {}
     """Ratios of the likelihoods of what these show, for causes of playbooks too."""
     set_aside: tuple[str, ...] = ()
@@ -128,6 +155,7 @@ def combine(text: str, parts: Sequence[Statement], question: str | None = None) 
         searched_text=" ".join(part.searched_text for part in parts if part.searched_text),
         asks=next((part.asks for part in parts if part.asks), None),
         checks=tuple(check for part in parts for check in part.checks),
+        observations=tuple(seen for part in parts for seen in part.observations),
         readings={name: ratio for part in parts for name, ratio in part.readings.items()},
         set_aside=tuple(name for part in parts for name in part.set_aside),
         job_ended=any(part.job_ended for part in parts),
@@ -147,6 +175,8 @@ class Conversation(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...] = ()
     language: Language = Language.ENGLISH
     """That of the user."""
+    earlier: tuple[Outcome, ...] = ()
+    """How other cases on this machine ended, newest first."""
 
     @property
     def question(self) -> Question | None:

@@ -60,6 +60,11 @@ def mask_secrets(text: str) -> str:
     return text if masked == plain else masked
 
 
+def blank_secrets(text: str) -> str:
+    """The same with `***`, for a text that is searched: the names of masks would be words of it."""
+    return _marks().sub("***", mask_secrets(text))
+
+
 def _masked(text: str) -> str:
     lines = _Lines(_marks().sub(lambda mask: _mark(mask[1]), text))
     for _ in range(_MAX_PASSES):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kb.contribute.draft import Answers
     from kb.conversation import Conversation
     from kb.corpus.base import KnowledgeBase
-    from kb.diagnosis import Diagnosis
+    from kb.diagnosis import Diagnosis, NextCheck
     from kb.guides import Guide
     from kb.incident import Incident
     from kb.log import Log
@@ -121,6 +121,17 @@ class Service:
             return leave_out(conversation, text, f"{losses[0]}.")
 
         return self._ask(answer)
+
+    def next_check(self, conversation: Conversation) -> Future[NextCheck | None]:
+        """The check to run now; None for a match, whose fix comes next, for what is solved, and
+        where no outcome would change what to do."""
+
+        def find(knowledge: KnowledgeBase) -> NextCheck | None:
+            from kb.conversation.next_step import check_to_run
+
+            return check_to_run(conversation, knowledge)
+
+        return self._ask(find)
 
     def draft(self, diagnosis: Diagnosis) -> Future[Incident]:
         """A new record of this case, for a person to complete; secrets are masked."""

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from kb.checks import Observation
-from kb.diagnosis import By, Diagnosis, Match, NextCheck, Note, PlaybookMatch, Why
+from kb.diagnosis import By, Diagnosis, Match, NextCheck, Note, PlaybookMatch, Question, Why
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.incident import Step
 from kb.job import FailureKind
@@ -224,13 +224,13 @@ def to_answer(diagnosis: Diagnosis) -> Answer:
         verdict=outgoing.verdict,
         matches=[_match(match) for match in outgoing.matches],
         notes=[_note(note) for note in outgoing.notes],
-        question=WireQuestion(question.text, list(question.answers)) if question else None,
+        question=to_question(question) if question else None,
         job=_converted(outgoing.job, WireJob) if outgoing.job else None,
         facts=_converted(outgoing.evidence.facts, WireFacts),
         elapsed_ms=round(outgoing.elapsed_ms, 1),
-        observations=[_observation(seen) for seen in outgoing.observations],
+        observations=[to_observation(seen) for seen in outgoing.observations],
         playbooks=[_playbook(match) for match in outgoing.playbooks],
-        next=_next(outgoing.next) if outgoing.next else None,
+        next=to_next(outgoing.next) if outgoing.next else None,
     )
 
 
@@ -244,12 +244,19 @@ def indented(value: object) -> str:
     return escape_controls(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
 
 
-def json_schema() -> dict[str, Any]:
-    """The schema of `kb ask --json`, as docs/ask.schema.json holds it."""
-    definitions = msgspec.json.schema(Answer)["$defs"]
-    top = definitions.pop("Answer")
+def json_schema(
+    kind: type[msgspec.Struct] = Answer, title: str = "kb ask --json"
+) -> dict[str, Any]:
+    """The schema of what a command prints, as docs/ask.schema.json holds it."""
+    definitions = msgspec.json.schema(kind)["$defs"]
+    top = definitions.pop(kind.__name__)
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": dialect, **top, "title": "kb ask --json", "$defs": definitions}
+    return {"$schema": dialect, **top, "title": title, "$defs": definitions}
+
+
+def to_question(question: Question) -> WireQuestion:
+    """The question with its answers."""
+    return WireQuestion(question.text, list(question.answers))
 
 
 def _match(match: Match) -> WireMatch:
@@ -280,7 +287,8 @@ def _why(lines: Iterable[Why]) -> list[WireWhy]:
     ]
 
 
-def _observation(seen: Observation) -> WireObservation:
+def to_observation(seen: Observation) -> WireObservation:
+    """What an output shows, with secrets masked."""
     text = without_secrets(seen.text)
     return WireObservation(seen.check, text, seen.file, seen.line, seen.abnormal)
 
@@ -300,7 +308,8 @@ def _playbook(match: PlaybookMatch) -> WirePlaybook:
     )
 
 
-def _next(step: NextCheck) -> WireNext:
+def to_next(step: NextCheck) -> WireNext:
+    """The check to run next."""
     header = step.check.header
     return WireNext(
         check=step.check.id,

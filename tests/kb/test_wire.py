@@ -13,11 +13,12 @@ from kb.diagnosis import diagnose
 from kb.log import Log
 from kb.service.handoff import HandOff
 from kb.service.handoff import to_json as handoff_json
+from kb.service.reply import reply_schema
 from kb.service.wire import json_schema, to_json
 from kb.views.handoff import to_markdown
 from tests.conftest import Run
 
-SCHEMA = Path("docs/ask.schema.json")
+SCHEMAS = {"ask": json_schema, "chat": reply_schema}
 NOW = datetime(2026, 11, 21, 3, 10, tzinfo=UTC)
 TOKEN = "hf_" + "a1B2c3" * 6
 KEY_LINES = [f"q1W2e3R4{letter}" * 7 for letter in "abcdef"]
@@ -37,9 +38,11 @@ def secrets_in(text: str) -> list[str]:
     return [secret for secret in (TOKEN, *KEY_LINES) if secret in text]
 
 
-def test_the_schema_in_the_documentation_is_that_of_the_types() -> None:
-    written = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    assert written == json_schema(), f"{SCHEMA} is not what the types say; run: make schema"
+@pytest.mark.parametrize("command", SCHEMAS)
+def test_the_schema_in_the_documentation_is_that_of_the_types(command: str) -> None:
+    path = Path("docs", f"{command}.schema.json")
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert written == SCHEMAS[command](), f"{path} is not what the types say; run: make schema"
 
 
 @pytest.mark.parametrize("log", LOGS.values(), ids=LOGS)

@@ -9,7 +9,7 @@ import msgspec
 from kb.conversation.language import Language, say
 from kb.conversation.next_step import Task, name_of
 from kb.conversation.speech import describe_step, described_check
-from kb.conversation.state import Statement
+from kb.conversation.state import ReplyAct, Statement
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
 from kb.playbook import Cause, Playbook
@@ -28,6 +28,7 @@ class Answer(msgspec.Struct, frozen=True):
     """Ids that it may cite although they are no candidates."""
     statement: Statement | None = None
     """What the part states."""
+    act: ReplyAct = ReplyAct.ANSWER
 
 
 def paragraphs(parts: Iterable[str]) -> str:

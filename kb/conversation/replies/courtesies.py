@@ -9,7 +9,7 @@ from kb.conversation.language import say
 from kb.conversation.next_step import task_of
 from kb.conversation.replies.answer import Answer, in_short, sentences, with_task
 from kb.conversation.replies.candidates import alternatives
-from kb.conversation.state import Conversation
+from kb.conversation.state import Conversation, ReplyAct
 from kb.corpus.base import KnowledgeBase
 
 _ASKS_FOR_OTHERS = re.compile(
@@ -55,7 +55,7 @@ def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBas
     language = conversation.language
     task = task_of(conversation, knowledge)
     still = say("still-next", language, what=in_short(task)) if task else ""
-    return Answer(sentences([say(key, language), still]))
+    return Answer(sentences([say(key, language), still]), act=ReplyAct.DECLINE)
 
 
 def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

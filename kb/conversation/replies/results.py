@@ -23,7 +23,7 @@ from kb.conversation.replies.meant import (
     task_shown,
 )
 from kb.conversation.speech import cite, first_sentence
-from kb.conversation.state import Conversation, Solved, Statement, combine
+from kb.conversation.state import Conversation, ReplyAct, Solved, Statement, combine
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.incident import Incident
@@ -115,7 +115,8 @@ def failure(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         record, share = cite(match.incident), percent(match.confidence)
         parts.append(say("failure-go-on", language, record=record, share=share))
     said = paragraphs(parts)
-    return with_task(said, task, language) if task else Answer(said)
+    answer = with_task(said, task, language) if task else Answer(said)
+    return msgspec.structs.replace(answer, act=ReplyAct.ASK)
 
 
 def _failed(
@@ -126,7 +127,7 @@ def _failed(
     statement = combine(acted.text, [failed_steps([step], language)])
     if statement.asks:
         said = paragraphs([*statement.says, statement.asks.text])
-        return Answer(said, statement=statement)
+        return Answer(said, statement=statement, act=ReplyAct.ASK)
     task = task_of(conversation.with_statement(statement), knowledge)
     said = paragraphs(statement.says)
     answer = with_task(said, task, language) if task else Answer(said)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from kb.conversation.acts import Act, Acted
 from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.candidates import most_likely, others
@@ -22,7 +24,7 @@ from kb.conversation.replies.steps import (
     show_fix,
     yes,
 )
-from kb.conversation.state import Conversation
+from kb.conversation.state import Conversation, ReplyAct
 from kb.corpus.base import KnowledgeBase
 
 _Reply = Callable[[Acted, Conversation, KnowledgeBase], Answer]
@@ -57,6 +59,16 @@ _FIXED = {
     Act.HOSTILE: "hostile",
 }
 """Keys of sentences that are always the same."""
+_DOES = {
+    Act.WHY: ReplyAct.EXPLAIN,
+    Act.WHY_NOT: ReplyAct.EXPLAIN,
+    Act.EXPLAIN_TERM: ReplyAct.EXPLAIN,
+    Act.GREETING: ReplyAct.GREET,
+    Act.SUCCESS: ReplyAct.CLOSE,
+    Act.OFF_TOPIC: ReplyAct.DECLINE,
+    Act.HOSTILE: ReplyAct.DECLINE,
+}
+"""What the tool does by its reply to an act, where that is always the same."""
 COURTESIES = frozenset(
     {Act.THANKS, Act.GREETING, Act.FRUSTRATION, Act.OTHER, Act.YES, Act.NO, Act.OFF_TOPIC}
 )
@@ -65,11 +77,7 @@ COURTESIES = frozenset(
 
 def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What to say to a part of a message that is no evidence."""
-    reply = _REPLIES.get(acted.act)
-    if reply:
-        return reply(acted, conversation, knowledge)
-    return (
-        fixed(_FIXED[acted.act], conversation)
-        if acted.act in _FIXED
-        else other(acted, conversation, knowledge)
-    )
+    key = _FIXED.get(acted.act)
+    reply = _REPLIES.get(acted.act, other)
+    answer = fixed(key, conversation) if key else reply(acted, conversation, knowledge)
+    return msgspec.structs.replace(answer, act=_DOES.get(acted.act, answer.act))

@@ -1,0 +1,142 @@
+"""How messages come in and replies go out: for people, and for programs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Protocol
+
+from kb.cli.terminal import put, put_json, show
+from kb.conversation import Conversation
+from kb.diagnosis import Diagnosis
+from kb.evidence.secrets import blank_secrets
+from kb.log.clean import strip_controls
+from kb.service.service import Service, result_of
+
+MAX_MESSAGE_BYTES = 1_000_000
+"""Of a line of a pipe; a longer one is a log, which `-f` reads in bounded memory."""
+
+_PROMPT = "> "
+_LEAVE = frozenset({"quit", "exit", "bye", "q", "退出", "再见"})
+
+
+class Face(Protocol):
+    """Who talks."""
+
+    def opened(self, diagnosis: Diagnosis) -> Diagnosis:
+        """The diagnosis as the conversation may know it."""
+
+    def messages(self) -> Iterator[str | None]:
+        """What is said, until the end; None for what is too long."""
+
+    def show(self, conversation: Conversation, before: Conversation | None) -> None:
+        """Tell what was replied since `before`; None at the opening."""
+
+
+class ForPeople:
+    """Messages without line breaks, until `quit`; echoed where no terminal does it."""
+
+    def opened(self, diagnosis: Diagnosis) -> Diagnosis:
+        """All of it: people see their own text."""
+        return diagnosis
+
+    def messages(self) -> Iterator[str | None]:
+        """What is typed or piped in, without empty lines."""
+        for line in _typed() if sys.stdin.isatty() else _piped():
+            said = line and line.strip()
+            if said and said.lower() in _LEAVE:
+                return
+            if said != "":
+                yield said
+
+    def show(self, conversation: Conversation, before: Conversation | None) -> None:
+        """What is new, for a terminal."""
+        from kb.views.chat import render
+
+        show(render(conversation, before), paged=False)
+
+
+class ForPrograms:
+    """A line a message and a line a reply, in JSON; secrets are masked before anything is read."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def opened(self, diagnosis: Diagnosis) -> Diagnosis:
+        """Without secrets, so that no reply quotes one."""
+        from kb.service.wire import with_whole_keys_masked
+
+        return with_whole_keys_masked(diagnosis)
+
+    def messages(self) -> Iterator[str | None]:
+        """Every line, also an empty one: each has its reply."""
+        for line in bounded_lines(sys.stdin.buffer):
+            yield line and blank_secrets(_decoded(line))
+
+    def show(self, conversation: Conversation, before: Conversation | None) -> None:
+        """One line, at once."""
+        from kb.service.reply import to_line, to_reply
+
+        step = result_of(self._service.next_check(conversation))
+        put_json(to_line(to_reply(conversation, before, step)))
+
+
+def bounded_lines(stream: IO[bytes]) -> Iterator[str | None]:
+    """The lines without their ends, in bounded memory; None for one that is too long."""
+    while line := stream.readline(MAX_MESSAGE_BYTES):
+        if line.endswith(b"\n") or len(line) < MAX_MESSAGE_BYTES:
+            yield line.decode("utf-8", "replace").rstrip("\r\n")
+            continue
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(MAX_MESSAGE_BYTES)
+        yield None
+
+
+def _decoded(line: str) -> str:
+    """The string that a line of JSON is; anything else is text as it stands."""
+    if line.startswith('"'):
+        with suppress(ValueError):
+            return str(json.loads(line))
+    return line
+
+
+def _typed() -> Iterator[str]:
+    with suppress(ImportError):
+        import readline  # noqa: F401  input() then edits lines and remembers them
+    with _given_back_on_quit():
+        while True:
+            try:
+                yield input(_PROMPT)
+            except EOFError:
+                put("")
+                return
+
+
+@contextmanager
+def _given_back_on_quit() -> Iterator[None]:
+    """Undo what readline does to the terminal before Ctrl-\\ ends the process."""
+    modes = termios.tcgetattr(sys.stdin)
+
+    def end(number: int, _frame: object) -> None:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, modes)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    before = signal.getsignal(signal.SIGQUIT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGQUIT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGQUIT, before)
+
+
+def _piped() -> Iterator[str | None]:
+    for line in bounded_lines(sys.stdin.buffer):
+        said = line and strip_controls(line).strip()
+        put(_PROMPT + (said or ""))
+        yield said

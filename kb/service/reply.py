@@ -1,0 +1,136 @@
+"""A reply of the conversation for programs: these types define `docs/chat.schema.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from kb.checks import Observation
+from kb.conversation import Conversation, ReplyAct, Speaker, Turn
+from kb.diagnosis import NextCheck
+from kb.evidence.secrets import mask_secrets
+from kb.log.clean import escape_controls
+from kb.service.wire import (
+    WireNext,
+    WireObservation,
+    WireQuestion,
+    json_schema,
+    to_next,
+    to_observation,
+    to_question,
+)
+
+
+class WireRanked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An incident with its confidence after all that was said."""
+
+    id: str
+    title: str
+    confidence: Annotated[float, Meta(ge=0, le=1)]
+
+
+class WireCitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the text cites: a record by `id`, or a line by `file` and `line`."""
+
+    id: str | UnsetType = UNSET
+    file: Annotated[
+        str | UnsetType | None,
+        Meta(description="Null for a text that opened the case. `(you)`: a later message."),
+    ] = UNSET
+    line: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+
+
+class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The reply to one message."""
+
+    text: Annotated[
+        str,
+        Meta(description="What a person reads, in their language. Commands are fenced by ```."),
+    ]
+    act: Annotated[
+        ReplyAct,
+        Meta(
+            description="What the reply does. greet: says hello; without a case it asks what is"
+            " wrong. diagnose: says what a new case is. update: took in what was told or pasted, or"
+            " took it back; the order may have changed. answer: does or says what was asked for."
+            " explain: gives a reason, or says what a term means. ask: has to know something before"
+            " it goes on. close: the case is solved. decline: was not understood, or is none of"
+            " its business; nothing changes."
+        ),
+    ]
+    matches: Annotated[list[WireRanked], Meta(description="Incidents, best first.")]
+    next: Annotated[
+        WireNext | None,
+        Meta(
+            description="The check to run now. Null for a match, whose fix comes next, for a case"
+            " that is solved, and where no outcome would change what to do."
+        ),
+    ]
+    question: Annotated[
+        WireQuestion | None,
+        Meta(description="The open one; a message may be one of its answers, or its number."),
+    ]
+    observations: Annotated[
+        list[WireObservation],
+        Meta(description="What the outputs of checks in this message show."),
+    ]
+    citations: list[WireCitation]
+
+
+def to_reply(
+    conversation: Conversation, before: Conversation | None, step: NextCheck | None
+) -> Reply:
+    """What was said since `before`, None at the opening, with secrets masked; `step` is the check
+    to run now.
+
+    A private key is masked only where its lines are together: the diagnosis and the messages are to
+    be masked before the conversation reads them.
+    """
+    turns = [turn for turn in _new_turns(conversation, before) if turn.speaker is Speaker.TOOL]
+    question = conversation.question
+    return Reply(
+        text=mask_secrets("\n".join(turn.text for turn in turns)),
+        act=turns[-1].act,
+        matches=[
+            WireRanked(match.incident.id, match.incident.title, match.confidence)
+            for match in conversation.matches
+        ],
+        next=to_next(step) if step else None,
+        question=to_question(question) if question else None,
+        observations=[to_observation(seen) for seen in _observations(conversation, before)],
+        citations=[citation for turn in turns for citation in _citations(turn)],
+    )
+
+
+def to_line(reply: Reply) -> str:
+    """A reply as JSON on one line."""
+    return escape_controls(msgspec.json.encode(reply).decode())
+
+
+def reply_schema() -> dict[str, Any]:
+    """The schema of a line of `kb chat --jsonl`, as docs/chat.schema.json holds it."""
+    return json_schema(Reply, "kb chat --jsonl")
+
+
+def _new_turns(conversation: Conversation, before: Conversation | None) -> tuple[Turn, ...]:
+    return conversation.turns[len(before.turns) if before else 0 :]
+
+
+def _observations(conversation: Conversation, before: Conversation | None) -> Iterator[Observation]:
+    """Those of a new case, or of the statements that are new."""
+    if before is None or conversation.diagnosis is not before.diagnosis:
+        yield from conversation.diagnosis.observations
+    known = set(map(id, before.statements)) if before else set()
+    for statement in conversation.statements:
+        if id(statement) not in known:
+            yield from statement.observations
+
+
+def _citations(turn: Turn) -> Iterator[WireCitation]:
+    for record in turn.records:
+        yield WireCitation(id=record)
+    for file, line in turn.lines:
+        yield WireCitation(file=mask_secrets(file) if file else None, line=line)
