@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import termios
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import IO, Protocol
 
+from kb.cli.keyboard import typed
 from kb.cli.terminal import put, put_json, show
 from kb.conversation import Conversation
 from kb.diagnosis import Diagnosis
@@ -38,15 +37,15 @@ class Face(Protocol):
 
 
 class ForPeople:
-    """Messages without line breaks, until `quit`; echoed where no terminal does it."""
+    """What is typed or pasted at a terminal, or each line of a pipe; until `quit`."""
 
     def opened(self, diagnosis: Diagnosis) -> Diagnosis:
         """All of it: people see their own text."""
         return diagnosis
 
     def messages(self) -> Iterator[str | None]:
-        """What is typed or piped in, without empty lines."""
-        for line in _typed() if sys.stdin.isatty() else _piped():
+        """What is said, without empty messages."""
+        for line in typed(_PROMPT) if sys.stdin.isatty() else _piped():
             said = line and line.strip()
             if said and said.lower() in _LEAVE:
                 return
@@ -104,38 +103,8 @@ def _decoded(line: str) -> str:
     return line
 
 
-def _typed() -> Iterator[str]:
-    with suppress(ImportError):
-        import readline  # noqa: F401  input() then edits lines and remembers them
-    with _given_back_on_quit():
-        while True:
-            try:
-                yield input(_PROMPT)
-            except EOFError:
-                put("")
-                return
-
-
-@contextmanager
-def _given_back_on_quit() -> Iterator[None]:
-    """Undo what readline does to the terminal before Ctrl-\\ ends the process."""
-    modes = termios.tcgetattr(sys.stdin)
-
-    def end(number: int, _frame: object) -> None:
-        termios.tcsetattr(sys.stdin, termios.TCSANOW, modes)
-        signal.signal(number, signal.SIG_DFL)
-        signal.raise_signal(number)
-
-    before = signal.getsignal(signal.SIGQUIT)
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGQUIT, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGQUIT, before)
-
-
 def _piped() -> Iterator[str | None]:
+    """Each line, echoed, as no terminal does it."""
     for line in bounded_lines(sys.stdin.buffer):
         said = line and strip_controls(line).strip()
         put(_PROMPT + (said or ""))

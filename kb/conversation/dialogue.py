@@ -7,10 +7,17 @@ from collections.abc import Iterable, Sequence, Set
 
 import msgspec
 
+from index.tokens import tokenize
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted, acts_of
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import to_command
-from kb.conversation.interpret import interpret, is_output, read_remark, search_output
+from kb.conversation.interpret import (
+    bears_signature,
+    interpret,
+    is_output,
+    read_remark,
+    search_output,
+)
 from kb.conversation.language import Language, language_of, say
 from kb.conversation.next_step import cause_shown, name_of, task_of
 from kb.conversation.opening import opening
@@ -33,7 +40,7 @@ from kb.log import Log
 from kb.log.clean import replace_surrogates, strip_controls
 from kb.questions import QuestionPlan, Topic, next_question
 from kb.questions.observe import NO, YES
-from kb.verdict import Verdict
+from kb.verdict import SYMPTOM_AT, Verdict
 
 _MAX_ANSWERS = 2
 """Requests of one message that are answered; a longer reply is not read."""
@@ -52,6 +59,11 @@ _WITHOUT_CASE = COURTESIES - {Act.OTHER} | {
     Act.DONT_KNOW,
 }
 """Acts that tell no new case, whatever words are in them."""
+_MIN_WORDS_OF_CASE = 3
+"""Telling words of a question that begins a case; fewer are "what next?" or "is this fatal?"."""
+_SYMPTOM_OF_COMPLAINT_AT = 0.3
+"""Confidence of a playbook from which on a complaint names a symptom; "it does not work" names
+none, and has a third of it."""
 _CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
 _TURNS_REMEMBERED = 3
 """Of the tool, in which the user still sees what to do."""
@@ -139,7 +151,8 @@ def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
     if is_line:
         return (Acted(Act.PROBLEM, text),)
-    parts = tuple(map(_as_denial, acts_of(text, knowledge.encoder)))
+    acts = acts_of(text, knowledge.encoder)
+    parts = tuple(_as_output(_as_denial(part), knowledge) for part in acts)
     finer = _behind_courtesy(text, knowledge) if _is_courtesy(parts) else []
     return tuple(finer) or parts
 
@@ -149,6 +162,12 @@ def _as_denial(part: Acted) -> Acted:
     states = scope_of(part.text) is Scope.NEGATED and not _ASKS_WHY.search(part.text)
     is_denial = part.act is Act.WHY_NOT and states
     return Acted(Act.OBSERVATION, part.text) if is_denial else part
+
+
+def _as_output(part: Acted, knowledge: KnowledgeBase) -> Acted:
+    """Lines of a paste that are no words to anybody, but output of a program to a record."""
+    is_known = part.act is Act.OTHER and "\n" in part.text and bears_signature(part.text, knowledge)
+    return Acted(Act.PROBLEM, part.text) if is_known else part
 
 
 def _is_courtesy(parts: Sequence[Acted]) -> bool:
@@ -201,10 +220,19 @@ def _taken(
     may begin with a question: "why does it hang at init?"."""
     if _is_bare(conversation) and not acts <= _WITHOUT_CASE:
         opened = _opened(conversation, text, knowledge)
-        if opened:
+        if opened and _is_told(text, acts, opened.diagnosis):
             return opened
     remark = read_remark(text, conversation, knowledge) if acts <= _MAY_STATE else None
     return _heard(conversation, text, remark, knowledge) if remark else None
+
+
+def _is_told(text: str, acts: Set[Act], diagnosis: Diagnosis) -> bool:
+    """Whether a question tells a case that is known, or a complaint a symptom: "it hangs"."""
+    best = diagnosis.playbooks[0].confidence if diagnosis.playbooks else 0.0
+    if Act.FAILURE in acts and best >= _SYMPTOM_OF_COMPLAINT_AT:
+        return True
+    is_known = bool(diagnosis.matches) or best >= SYMPTOM_AT
+    return is_known and len(set(tokenize(text))) >= _MIN_WORDS_OF_CASE
 
 
 def _evidence(text: str, parts: Sequence[Acted]) -> str | None:

@@ -22,7 +22,7 @@ from kb.conversation.search import likeliest_by_words, search_statement
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement, combine
 from kb.corpus.base import KnowledgeBase
-from kb.evidence import collect
+from kb.evidence import Evidence, collect
 from kb.log import Block
 
 _CLAUSES = re.compile(r"(?<!\s)\s*[,;，；。]\s*|\.\s+|(?<!\s)\s+but\s+|但是?|不过")
@@ -77,9 +77,18 @@ def is_output(text: str, knowledge: KnowledgeBase) -> bool:
     """Lines of a program are not taken apart."""
     if read_pasted(text, knowledge):
         return True
-    block = Block(None, 1, text.count("\n") + 1, text.encode())
-    evidence = collect([block], knowledge.signatures, knowledge.markers)
+    evidence = _collected(text, knowledge)
     return bool(evidence.hits) or "\n" in text or (evidence.is_log and not evidence.human_written)
+
+
+def bears_signature(text: str, knowledge: KnowledgeBase) -> bool:
+    """Whether a record knows a line of it."""
+    return bool(_collected(text, knowledge).hits)
+
+
+def _collected(text: str, knowledge: KnowledgeBase) -> Evidence:
+    block = Block(None, 1, text.count("\n") + 1, text.encode())
+    return collect([block], knowledge.signatures, knowledge.markers)
 
 
 def _by_rule(

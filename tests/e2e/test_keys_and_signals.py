@@ -35,7 +35,7 @@ def _own_the_terminal() -> None:
 class Screen:
     """The command on a terminal of its own."""
 
-    def __init__(self, cache: Path, *program: str) -> None:
+    def __init__(self, cache: Path, *program: str, term: str) -> None:
         self.terminal, self._theirs = pty.openpty()
         termios.tcsetwinsize(self._theirs, (30, 100))
         self._before = termios.tcgetattr(self._theirs)
@@ -45,7 +45,7 @@ class Screen:
             stdout=self._theirs,
             stderr=self._theirs,
             cwd=cache.parent,
-            env=environment(cache, PYTHONPATH=str(ROOT), TERM="xterm-256color"),
+            env=environment(cache, PYTHONPATH=str(ROOT), TERM=term),
             start_new_session=True,
             preexec_fn=_own_the_terminal,
         )
@@ -63,6 +63,30 @@ class Screen:
         """Wait for a text that was not there yet."""
         self.shown = b""
         self.read(lambda: text in self.text(), text)
+
+    def at_prompt(self) -> None:
+        """Wait until the line editor of the conversation waits for a message."""
+        self.read(
+            lambda: (
+                self.text().endswith("\n> ")
+                and not termios.tcgetattr(self.terminal)[3] & termios.ICANON
+            ),
+            "the prompt",
+        )
+
+    def press_until_it_ends(self, key: bytes) -> None:
+        """Press a key: Python does not hear a signal that comes just before it waits for a key, so
+        people press again."""
+        pressed = 0.0
+
+        def is_over() -> bool:
+            nonlocal pressed
+            if time.monotonic() - pressed > 1:
+                pressed = time.monotonic()
+                os.write(self.terminal, key)
+            return self.process.poll() is not None
+
+        self.read(is_over, "the end")
 
     def is_opened_again(self) -> bool:
         """Whether all is painted after the terminal was taken anew."""
@@ -99,8 +123,12 @@ def terminal(built_cache: Path) -> Iterator[Open]:
     """Open a terminal: `terminal("tui")`."""
     opened: list[Screen] = []
 
-    def run(*arguments: str, program: tuple[str, ...] = (sys.executable, "-m", "kb")) -> Screen:
-        opened.append(Screen(built_cache, *program, *arguments))
+    def run(
+        *arguments: str,
+        program: tuple[str, ...] = (sys.executable, "-m", "kb"),
+        term: str = "xterm-256color",
+    ) -> Screen:
+        opened.append(Screen(built_cache, *program, *arguments, term=term))
         return opened[-1]
 
     yield run
@@ -160,10 +188,55 @@ def test_a_key_that_ends_the_conversation_gives_the_terminal_back(
     terminal: Open, key: bytes, code: int
 ) -> None:
     screen = terminal("chat", "NCCL timeout")
-    screen.until("> ")
-    screen.read(lambda: not termios.tcgetattr(screen.terminal)[3] & termios.ICANON, "readline")
-    os.write(screen.terminal, key)
+    screen.at_prompt()
+    screen.press_until_it_ends(key)
     assert screen.ended() == code
+
+
+LOG = (
+    "[rank0]: RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:2356",
+    "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)",
+    "NCCL WARN Call to posix_fallocate failed: No space left on device",
+    "\tlast line of the paste",
+)
+
+
+def test_the_conversation_greets_and_a_paste_in_brackets_is_one_message(terminal: Open) -> None:
+    screen = terminal("chat")
+    screen.until("Tell me what you see")
+    screen.at_prompt()
+    assert b"\x1b[?2004h" in screen.shown
+    os.write(screen.terminal, b"\x1b[200~" + "\r".join(LOG).encode() + b"\x1b[201~")
+    screen.until("last line of the paste")
+    assert "[nccl-shm-too-small-container]" not in screen.text()
+    os.write(screen.terminal, b"\r")
+    screen.until("[nccl-shm-too-small-container]")
+    screen.at_prompt()
+    screen.shown = b""
+    os.write(screen.terminal, b"what did I tell you?\r")
+    screen.until("Nothing yet; I only have the log.")
+    screen.at_prompt()
+    os.write(screen.terminal, b"\x04")
+    assert screen.ended() == 0
+
+
+@pytest.mark.parametrize("end", [b"", b"\r"], ids=["without an end", "with an end"])
+@pytest.mark.parametrize("name", ["xterm-256color", "dumb"])
+def test_a_paste_without_brackets_is_one_message(terminal: Open, name: str, end: bytes) -> None:
+    screen = terminal("chat", "it hangs at init", term=name)
+    screen.at_prompt()
+    os.write(screen.terminal, "\r".join(LOG).encode() + end)
+    if not end:
+        screen.until("last line of the paste")
+        os.write(screen.terminal, b"\r")
+    screen.until("[nccl-shm-too-small-container]")
+    screen.at_prompt()
+    os.write(screen.terminal, b"what did I tell you?\r")
+    screen.until("1. ")
+    screen.at_prompt()
+    assert "2. “" not in screen.text()
+    os.write(screen.terminal, b"quit\r")
+    assert screen.ended() == 0
 
 
 @pytest.mark.parametrize("number", HEARD)

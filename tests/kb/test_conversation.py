@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from kb.conversation import Conversation, Speaker, begin, reply
+from kb.conversation import Conversation, ReplyAct, Speaker, begin, greet, reply
+from kb.conversation.outcome import Outcome
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW, diagnose
 from kb.incident import Topology
@@ -422,3 +425,52 @@ def test_a_quiet_log_with_a_complaint_finds_what_the_complaint_is_about(
     assert start.verdict is Verdict.HEALTHY
     assert after.verdict in (Verdict.MATCH, Verdict.POSSIBLE)
     assert after.matches[0].incident.id == "nccl-shm-too-small-container"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("[rank0]: RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:2356", SHM, "and so on"),
+        ("here is what it printed", SHM, "and so on"),
+    ],
+)
+def test_a_known_line_in_a_paste_is_evidence_whatever_stands_around_it(
+    knowledge: KnowledgeBase, lines: Sequence[str]
+) -> None:
+    conversation = talk(opened("it hangs at init", knowledge), knowledge, "\n".join(lines))
+    assert conversation.matches[0].incident.id == "nccl-shm-too-small-container"
+
+
+def test_a_conversation_without_a_case_greets_and_asks(knowledge: KnowledgeBase) -> None:
+    conversation = greet(diagnose(Log.from_text(""), knowledge))
+    (turn,) = conversation.turns
+    assert turn.act is ReplyAct.GREET
+    conversation = talk(conversation, knowledge, "thanks", "what can you do?", "what next?")
+    assert not conversation.matches
+    assert not conversation.diagnosis.playbooks
+    conversation = talk(conversation, knowledge, SHM)
+    assert conversation.turns[-1].act is ReplyAct.DIAGNOSE
+    assert conversation.matches[0].incident.id == "nccl-shm-too-small-container"
+
+
+def test_a_case_begun_by_a_message_is_told_how_the_last_one_ended(
+    knowledge: KnowledgeBase,
+) -> None:
+    solved = Outcome(datetime(2026, 11, 3, 12, tzinfo=UTC), "nccl-shm-too-small-container", 2)
+    conversation = greet(diagnose(Log.from_text(""), knowledge), [solved])
+    assert "2026-11-03; step 2 helped" in said(talk(conversation, knowledge, SHM))
+
+
+@pytest.mark.parametrize(
+    "text", ["why does my training hang without any error?", "it hangs", "训练卡住了怎么办"]
+)
+def test_a_question_or_complaint_begins_a_case(knowledge: KnowledgeBase, text: str) -> None:
+    conversation = talk(greet(diagnose(Log.from_text(""), knowledge)), knowledge, text)
+    assert conversation.turns[-1].act is ReplyAct.DIAGNOSE
+    assert conversation.diagnosis.playbooks[0].playbook.id == "hang-mid-training"
+
+
+@pytest.mark.parametrize("text", ["is this fatal?", "what do you need from me?", "还是不行"])
+def test_a_request_without_a_case_begins_none(knowledge: KnowledgeBase, text: str) -> None:
+    conversation = talk(greet(diagnose(Log.from_text(""), knowledge)), knowledge, text)
+    assert conversation.turns[-1].act is not ReplyAct.DIAGNOSE
