@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
 from kb.cli.case import case_arguments, diagnosed, open_service, read_case
 from kb.cli.exit_codes import ExitCode, of_verdict
 from kb.cli.talk import MAX_MESSAGE_BYTES, Face, ForPeople, ForPrograms
 from kb.cli.terminal import say
 from kb.conversation import Conversation, begin, greet, leave_empty, leave_too_long
+from kb.errors import KbError, LogError
 from kb.log import Log
 from kb.outcomes import Outcomes
 from kb.service.service import DEFAULT_MATCHES, Service, result_of
+from kb.sessions import Session, Sessions
 from kb.settings import load_settings
+
+_MAX_QUOTE_CHARACTERS = 60
+"""Of the last message, where a conversation goes on."""
 
 
 @click.command("chat")
@@ -26,51 +33,129 @@ from kb.settings import load_settings
     help="For programs: a line of stdin is a message, a line of stdout a reply in JSON;"
     " see docs/chat.schema.json.",
 )
+@click.option("--resume", is_flag=True, help="Go on with the last conversation.")
 def command(
-    text: tuple[str, ...], paths: tuple[Path, ...], jsonl: bool, incidents: tuple[Path, ...]
+    text: tuple[str, ...],
+    paths: tuple[Path, ...],
+    jsonl: bool,
+    resume: bool,
+    incidents: tuple[Path, ...],
 ) -> None:
     """Discuss an error: kb asks, you answer or add details, and kb ranks the incidents again.
 
-    TEXT is an error message or a question; -f adds logs. Each line of stdin is one message,
-    until `quit` or end of file. Type `help` to see what kb understands.
+    TEXT is an error message or a question; -f adds logs. At a terminal, what is pasted is one
+    message; in a pipe, each line is one. `quit` or the end of file ends it. Type `help` to see what
+    kb understands.
 
     Exit code: 0 an incident matches at the end, 1 none matches, 2 usage error. With --jsonl: 0 at
     the end of stdin.
     """
     if Path("-") in paths:
         raise click.UsageError("stdin holds the messages; pass the log as a file with -f PATH")
-    log = read_case(text, paths)
-    if log is None and not jsonl and not sys.stdin.isatty():
-        raise click.UsageError("no error given; add TEXT or -f PATH (stdin holds the messages)")
+    if resume and (text or paths):
+        raise click.UsageError("--resume goes on with the last case; leave out TEXT and -f")
     settings = load_settings(incidents)
-    outcomes = Outcomes(settings, say)
+    sessions = Sessions(settings, say)
+    old = _last(sessions) if resume else None
+    log = _log_again(old) if old else read_case(text, paths)
+    if not (log or old or jsonl or sys.stdin.isatty()):
+        raise click.UsageError("no error given; add TEXT or -f PATH (stdin holds the messages)")
     with open_service(settings) as service:
-        face = ForPrograms(service) if jsonl else ForPeople()
-        conversation = _talk(_opening(log, face, service, outcomes), face, service, outcomes)
+        talk = _Talk(
+            ForPrograms(service) if jsonl else ForPeople(),
+            service,
+            Outcomes(settings, say),
+            sessions,
+        )
+        session = old.gone_on_with() if old else Session.of(" ".join(text), paths)
+        conversation = talk.run(log, session)
     raise click.exceptions.Exit(ExitCode.FOUND if jsonl else of_verdict(conversation.verdict))
 
 
-def _opening(log: Log | None, face: Face, service: Service, outcomes: Outcomes) -> Conversation:
-    diagnosis = face.opened(diagnosed(log or Log.from_text(""), service, DEFAULT_MATCHES))
-    start = begin if log else greet
-    return start(diagnosis, outcomes.load())
+def _last(sessions: Sessions) -> Session | None:
+    """The conversation to go on with; None where those that were kept are damaged.
+
+    Raises:
+        KbError: there is none.
+    """
+    if not sessions.is_kept:
+        raise KbError("conversations are not kept: the configuration has `history = false`")
+    last = sessions.last()
+    if last is None and not sessions.notices:
+        raise KbError("there is no conversation to go on with; start one: kb chat TEXT")
+    return last
 
 
-def _talk(
-    conversation: Conversation, face: Face, service: Service, outcomes: Outcomes
-) -> Conversation:
-    face.show(conversation, None)
-    for said in face.messages():
+def _log_again(session: Session) -> Log | None:
+    """What it began with, without logs that are gone."""
+    paths = []
+    for path in map(Path, session.paths):
+        try:
+            read_case((), [path])
+        except LogError as error:
+            say(f"{error}; the conversation goes on without it")
+        else:
+            paths.append(path)
+    return read_case([session.text] if session.text else [], paths)
+
+
+class _Talk:
+    """The conversation with one face, to its end."""
+
+    def __init__(
+        self, face: Face, service: Service, outcomes: Outcomes, sessions: Sessions
+    ) -> None:
+        self._face = face
+        self._service = service
+        self._outcomes = outcomes
+        self._sessions = sessions
+
+    def run(self, log: Log | None, session: Session) -> Conversation:
+        """From the opening, or where a session stopped, until nothing more is said."""
+        conversation = self._opening(log)
+        if session.messages:
+            conversation = self._gone_on(conversation, session)
+        else:
+            self._face.show(conversation, None)
+        self._sessions.keep(session)
+        for said in self._face.messages():
+            before = conversation
+            conversation = self._replied(before, said)
+            self._face.show(conversation, before)
+            self._outcomes.take(before, conversation)
+            if said and said.strip():
+                session = session.with_message(said)
+                self._sessions.keep(session)
+        return conversation
+
+    def _opening(self, log: Log | None) -> Conversation:
+        nothing = Log.from_text("")
+        diagnosis = self._face.opened(diagnosed(log or nothing, self._service, DEFAULT_MATCHES))
+        start = begin if log else greet
+        return start(diagnosis, self._outcomes.load())
+
+    def _gone_on(self, conversation: Conversation, session: Session) -> Conversation:
+        """After the messages of a session, of which the last reply is shown again."""
+        say(_summary(session.time.astimezone().strftime("%Y-%m-%d %H:%M"), session.messages))
         before = conversation
-        conversation = _replied(before, said, service)
-        outcomes.take(before, conversation)
-        face.show(conversation, before)
-    return conversation
+        for message in session.messages:
+            before = conversation
+            conversation = result_of(self._service.reply(before, message))
+        # The order and the question are shown whether or not the last message changed them.
+        self._face.show(conversation, msgspec.structs.replace(before, matches=(), inquiry=None))
+        return conversation
+
+    def _replied(self, conversation: Conversation, said: str | None) -> Conversation:
+        """With a reply to every message."""
+        if said is None:
+            return leave_too_long(conversation, MAX_MESSAGE_BYTES)
+        after = result_of(self._service.reply(conversation, said))
+        return leave_empty(conversation) if after is conversation else after
 
 
-def _replied(conversation: Conversation, said: str | None, service: Service) -> Conversation:
-    """With a reply to every message."""
-    if said is None:
-        return leave_too_long(conversation, MAX_MESSAGE_BYTES)
-    after = result_of(service.reply(conversation, said))
-    return leave_empty(conversation) if after is conversation else after
+def _summary(when: str, messages: Sequence[str]) -> str:
+    """What goes on."""
+    last = " ".join(messages[-1].split())
+    quoted = last[:_MAX_QUOTE_CHARACTERS] + ("..." if len(last) > _MAX_QUOTE_CHARACTERS else "")
+    number = "1 message" if len(messages) == 1 else f"{len(messages)} messages"
+    return f"Going on with the conversation of {when} after {number}, the last one: {quoted}"
