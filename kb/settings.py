@@ -36,8 +36,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Key bindings by action, see docs/tui.md: `tick = "x"`; separate several keys by commas."""
 
     history: bool = True
-    """Keep the last searches of the TUI, how cases ended and the last conversations, on this machine
-    and with secrets masked. With `false`, none of it is kept or shown."""
+    """Keep the last searches of the TUI, how cases ended and the last conversations: on this
+    machine, with secrets masked. With `false`, none of it is kept or shown."""
 
     shared_cache: bool = False
     """The index is made for other users to read as well, as far as the umask allows: for one cache

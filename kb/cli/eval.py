@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from kb.evaluate import Report
     from kb.evaluate.chat import ChatReport
+    from kb.evaluate.dialogues import DialogueReport
     from kb.evaluate.jobs import JobReport
 
-Measured = TypeVar("Measured", bound="Report | JobReport | ChatReport")
+Measured = TypeVar("Measured", bound="Report | JobReport | ChatReport | DialogueReport")
 
 
 @click.command("eval")
@@ -36,6 +37,13 @@ Measured = TypeVar("Measured", bound="Report | JobReport | ChatReport")
     is_flag=True,
     help="Measure how many questions the conversation needs to tell look-alikes apart.",
 )
+@click.option(
+    "--dialogues",
+    "dialogues",
+    type=NamedPath(),
+    metavar="FILE",
+    help="Measure scripted dialogues instead; FILE has one a line.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--plot",
@@ -49,6 +57,7 @@ def command(
     paths: tuple[Path, ...],
     jobs: Path | None,
     chat: bool,
+    dialogues: Path | None,
     as_json: bool,
     directory: Path | None,
     incidents: tuple[Path, ...],
@@ -57,12 +66,18 @@ def command(
 
     A report is a line of JSON with `text`, `relevant` (ids of the correct incidents, empty if no
     known incident fits) and `kind`; optionally `id`, `lang` and `fix_must_match`. For --jobs see
-    benchmarks/jobs/README.md.
+    benchmarks/jobs/README.md, for --dialogues docs/chat.md.
     """
-    if sum((bool(paths), bool(jobs), chat)) != 1:
-        raise click.UsageError("give exactly one of: files of labelled reports, --jobs DIR, --chat")
+    if sum((bool(paths), bool(jobs), chat, bool(dialogues))) != 1:
+        raise click.UsageError(
+            "give exactly one of: files of labelled reports, --jobs DIR, --chat, --dialogues FILE"
+        )
     settings = load_settings(incidents)
-    if chat:
+    if dialogues:
+        from kb.views.dialogue_evaluation import render_dialogues
+
+        _print(_measured_dialogues(dialogues, settings), render_dialogues, as_json)
+    elif chat:
         from kb.views.chat_evaluation import render_chat
 
         _print(_measured_chat(settings), render_chat, as_json)
@@ -106,6 +121,20 @@ def _measured_chat(settings: Settings) -> ChatReport:
             reports.append(talk(group, by_id, knowledge))
             report(len(reports), len(groups))
     return measure_chat(reports)
+
+
+def _measured_dialogues(path: Path, settings: Settings) -> DialogueReport:
+    from kb.cli.terminal import progress, say
+    from kb.corpus.base import KnowledgeBase
+    from kb.evaluate.dialogues import hold, measure_dialogues, read_scripts
+
+    scripts = read_scripts(path)
+    held = []
+    with progress("talking") as report, KnowledgeBase.open(settings, notify=say) as knowledge:
+        for script in scripts:
+            held.append(hold(script, knowledge))
+            report(len(held), len(scripts))
+    return measure_dialogues(held)
 
 
 def _measured_reports(
