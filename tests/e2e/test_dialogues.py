@@ -24,7 +24,7 @@ DIALOGUES: tuple[Mapping[str, Any], ...] = (
         "turns": [
             {
                 "user": f"{SHM}\n{FULL}",
-                "must": ["/dev/shm", r"\\d+ ?%"],
+                "must": ["/dev/shm", r"\d+ ?%"],
                 "must_not": ["(?i)healthy"],
             },
             {"user": "why?", "must": ["line [12]"], "note": "cites"},
