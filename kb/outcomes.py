@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from index.progress import Notify
-from kb.conversation import Conversation
-from kb.conversation.outcome import Outcome
 from kb.kept import KeptList, Named
+from kb.outcome import Outcome
 from kb.settings import Settings
+
+if TYPE_CHECKING:
+    from kb.conversation import Conversation
 
 MAX_OUTCOMES_KEPT = 200
 """Number of outcomes, one for each record; older ones are forgotten."""

@@ -12,10 +12,12 @@ from kb.cli.case import case_arguments, diagnosed, open_service, read_case
 from kb.cli.exit_codes import of_verdict
 from kb.cli.terminal import put_json, say, show
 from kb.service.service import DEFAULT_MATCHES
-from kb.settings import load_settings
+from kb.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from kb.diagnosis import Diagnosis
     from kb.log import Log
+    from kb.outcome import Outcome
 
 
 @click.command("ask")
@@ -42,17 +44,33 @@ def command(
     Exit code: 0 an incident matches, 1 none matches or the log is healthy, 2 usage error.
     """
     log = read_case(text, paths) or _from_stdin()
-    with open_service(load_settings(incidents)) as service:
+    settings = load_settings(incidents)
+    with open_service(settings) as service:
         diagnosis = diagnosed(log, service, top)
+    earlier = _ended_before(diagnosis, settings)
     if as_json:
         from kb.service.wire import to_json
 
-        put_json(to_json(diagnosis))
+        put_json(to_json(diagnosis, earlier))
     else:
         from kb.views.text import render
 
-        show(render(diagnosis))
+        show(render(diagnosis, _in_words(earlier) if earlier else ""))
     raise click.exceptions.Exit(of_verdict(diagnosis.verdict))
+
+
+def _ended_before(diagnosis: Diagnosis, settings: Settings) -> Outcome | None:
+    from kb.diagnosis import ended_before
+    from kb.outcomes import Outcomes
+
+    return ended_before(diagnosis, Outcomes(settings, say).load())
+
+
+def _in_words(earlier: Outcome) -> str:
+    from kb.conversation.language import Language
+    from kb.conversation.opening import describe_outcome
+
+    return describe_outcome(earlier, Language.ENGLISH)
 
 
 def _from_stdin() -> Log:

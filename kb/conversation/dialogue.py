@@ -21,7 +21,6 @@ from kb.conversation.interpret import (
 from kb.conversation.language import Language, language_of, say
 from kb.conversation.next_step import cause_shown, name_of, task_of
 from kb.conversation.opening import opening
-from kb.conversation.outcome import Outcome
 from kb.conversation.replies import COURTESIES, Answer, answer_to, not_understood, paragraphs
 from kb.conversation.replies.answer import described_task, named_cause
 from kb.conversation.scope import Scope, scope_of
@@ -38,6 +37,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, diagnose, first_question
 from kb.log import Log
 from kb.log.clean import replace_surrogates, strip_controls
+from kb.outcome import Outcome
 from kb.questions import QuestionPlan, Topic, next_question
 from kb.questions.observe import NO, YES
 from kb.verdict import SYMPTOM_AT, Verdict

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kb.conversation.language import Language, joined, say
-from kb.conversation.outcome import Outcome
 from kb.conversation.speech import (
     cite,
     describe_step,
@@ -16,11 +15,12 @@ from kb.conversation.speech import (
     tool_turn,
 )
 from kb.conversation.state import ReplyAct, Turn
-from kb.diagnosis import By, Diagnosis, Match, collecting, without_incident
+from kb.diagnosis import By, Diagnosis, Match, collecting, ended_before, without_incident
 from kb.evidence import Evidence, EvidenceLine
 from kb.evidence.markers import Grade
 from kb.incident import Kind
 from kb.job import QuotedLine
+from kb.outcome import Outcome
 from kb.verdict import Verdict, percent
 
 
@@ -29,7 +29,8 @@ def opening(diagnosis: Diagnosis, language: Language, earlier: Iterable[Outcome]
     do first. `earlier` is how other cases ended, newest first."""
     lines = list(_seen_lines(diagnosis))
     sentences = [_seen(diagnosis, lines, language), _likely(diagnosis, language)]
-    sentences.append(_had_before(diagnosis, earlier, language))
+    before = ended_before(diagnosis, earlier)
+    sentences.append(describe_outcome(before, language) if before else "")
     text = " ".join(filter(None, sentences))
     ways = [*_way_forward(diagnosis, language)]
     shows = tuple(name for _said, name in ways if name)
@@ -102,20 +103,14 @@ def _likely(diagnosis: Diagnosis, language: Language) -> str:
     return say("symptom-only" if diagnosis.playbooks else "nothing-known", language)
 
 
-def _had_before(diagnosis: Diagnosis, earlier: Iterable[Outcome], language: Language) -> str:
-    """When the same incident or symptom was solved here the last time, and what helped."""
-    leading = [match.incident.id for match in diagnosis.matches[:1]]
-    leading += [match.playbook.id for match in diagnosis.playbooks[:1]]
-    last = next((outcome for outcome in earlier if outcome.record in leading), None)
-    if last is None:
-        return ""
-    step = last.step
+def describe_outcome(outcome: Outcome, language: Language) -> str:
+    """When the same was solved here the last time, and what helped."""
     helped = (
-        say("had-before-step", language, number=step)
-        if step
+        say("had-before-step", language, number=outcome.step)
+        if outcome.step
         else say("had-before-solved", language)
     )
-    day = last.time.astimezone().strftime("%Y-%m-%d")
+    day = outcome.time.astimezone().strftime("%Y-%m-%d")
     return say("had-before", language, day=day, helped=helped)
 
 

@@ -9,9 +9,9 @@ import msgspec
 
 from kb.checks import Observation
 from kb.conversation.language import Language, in_language
-from kb.conversation.outcome import Outcome
 from kb.diagnosis import Diagnosis, Match, Question, to_question
 from kb.incident import Incident
+from kb.outcome import Outcome
 from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
 from kb.verdict import MAX_CONFIDENCE_AFTER_TALK, SHOW_ALSO_AT, SHOW_AT, Verdict
 

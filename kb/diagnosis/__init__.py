@@ -2,7 +2,7 @@
 
 from kb.diagnosis.confidence import UNSUPPORTED
 from kb.diagnosis.diagnose import diagnose, weigh
-from kb.diagnosis.in_words import collecting, without_incident
+from kb.diagnosis.in_words import collecting, ended_before, without_incident
 from kb.diagnosis.model import (
     DONT_KNOW,
     MAX_MATCHES_SHOWN,
@@ -39,6 +39,7 @@ __all__ = [
     "Why",
     "collecting",
     "diagnose",
+    "ended_before",
     "first_question",
     "likelihood_ratios",
     "named_incidents",

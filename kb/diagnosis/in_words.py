@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kb.diagnosis.model import Diagnosis
+from kb.outcome import Outcome
 from kb.playbook import Playbook
 from kb.verdict import SYMPTOM_AT, Verdict
 
@@ -50,3 +53,10 @@ def without_incident(diagnosis: Diagnosis) -> str:
 def collecting(playbook: Playbook) -> str:
     """The command that writes the script of the checks of a playbook."""
     return f"kb collect --for {playbook.id} > collect.sh"
+
+
+def ended_before(diagnosis: Diagnosis, earlier: Iterable[Outcome]) -> Outcome | None:
+    """How the same incident or symptom ended the last time; `earlier` is newest first."""
+    leading = {match.incident.id for match in diagnosis.matches[:1]}
+    leading |= {match.playbook.id for match in diagnosis.playbooks[:1]}
+    return next((outcome for outcome in earlier if outcome.record in leading), None)

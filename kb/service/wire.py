@@ -7,6 +7,7 @@ sees their own text: their terminal and their screen show the `Diagnosis` itself
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from kb.evidence.secrets import mask_lines, without_secrets
 from kb.incident import Step
 from kb.job import FailureKind
 from kb.log.clean import escape_controls
+from kb.outcome import Outcome
 from kb.verdict import Verdict
 
 Wire = TypeVar("Wire", bound=msgspec.Struct)
@@ -176,6 +178,17 @@ class WireObservation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
+class WireEarlier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the same case ended on this machine the last time."""
+
+    record: Annotated[str, Meta(description="The id of the incident or playbook.")]
+    time: datetime
+    step: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="The step of its fix that helped; null if unknown."),
+    ]
+
+
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One diagnosis."""
 
@@ -213,10 +226,15 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         WireNext | None,
         Meta(description="Null for a match, whose fix comes next, and where no playbook fits."),
     ] = None
+    earlier: Annotated[
+        WireEarlier | None,
+        Meta(description="Null where no such case is known to have ended."),
+    ] = None
 
 
-def to_answer(diagnosis: Diagnosis) -> Answer:
-    """The exported answer, with secrets masked in all text from the user's log."""
+def to_answer(diagnosis: Diagnosis, earlier: Outcome | None = None) -> Answer:
+    """The exported answer, with secrets masked in all text from the user's log; `earlier` is how
+    the same case ended the last time."""
     outgoing = with_whole_keys_masked(diagnosis)
     question = outgoing.question
     return Answer(
@@ -231,12 +249,15 @@ def to_answer(diagnosis: Diagnosis) -> Answer:
         observations=[to_observation(seen) for seen in outgoing.observations],
         playbooks=[_playbook(match) for match in outgoing.playbooks],
         next=to_next(outgoing.next) if outgoing.next else None,
+        earlier=WireEarlier(earlier.record, earlier.time, earlier.step or None)
+        if earlier
+        else None,
     )
 
 
-def to_json(diagnosis: Diagnosis) -> str:
+def to_json(diagnosis: Diagnosis, earlier: Outcome | None = None) -> str:
     """The answer as one JSON object, indented."""
-    return indented(to_answer(diagnosis))
+    return indented(to_answer(diagnosis, earlier))
 
 
 def indented(value: object) -> str:
@@ -319,6 +340,10 @@ def to_next(step: NextCheck) -> WireNext:
         risk=header.cost.risk,
         why=step.why,
     )
+
+
+def _earlier(outcome: Outcome) -> WireEarlier:
+    return WireEarlier(outcome.record, outcome.time, outcome.step or None)
 
 
 def _converted(value: msgspec.Struct, wire: type[Wire]) -> Wire:

@@ -39,12 +39,12 @@ _SIGNS = {True: ("! ", "bold red"), None: ("? ", "bold yellow"), False: ("", "")
 """In front of an observation: abnormal, not readable, reassuring."""
 
 
-def render(diagnosis: Diagnosis) -> RenderableType:
-    """Return the whole answer."""
-    return Group(*_parts(diagnosis))
+def render(diagnosis: Diagnosis, earlier: str = "") -> RenderableType:
+    """Return the whole answer; `earlier` is a sentence about how the same ended the last time."""
+    return Group(*_parts(diagnosis, earlier))
 
 
-def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
+def _parts(diagnosis: Diagnosis, earlier: str) -> Iterator[RenderableType]:
     word, style = _VERDICTS[diagnosis.verdict]
     differing = [seen for seen in diagnosis.observations if seen.differs]
     shared = [seen for seen in diagnosis.observations if not seen.differs]
@@ -60,6 +60,7 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield from _best(best, Text(f"{word}  ", style))
     else:
         yield Text.assemble((f"{word}  ", style), without_incident(diagnosis))
+    yield from _solved_before(earlier)
     if shared:
         yield heading("What the outputs show")
         yield from map(_observed, shared[:_MAX_OBSERVATIONS])
@@ -78,6 +79,12 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield heading("Also possible" if best else "Possible causes (kb show ID)")
         yield _others(others)
     yield from _notes(diagnosis.notes)
+
+
+def _solved_before(earlier: str) -> Iterator[RenderableType]:
+    if earlier:
+        yield heading("Solved here before")
+        yield indented(Text(earlier))
 
 
 def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:

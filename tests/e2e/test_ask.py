@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import jsonschema
 import pytest
 
 from tests.conftest import FOUNDING, Run
-from tests.e2e.conftest import Small
+from tests.e2e.conftest import ANSWER, QUESTION, Small
 
 SCHEMA = json.loads(Path("docs/ask.schema.json").read_text(encoding="utf-8"))
 REPORTS = Path("benchmarks/reports")
@@ -282,3 +283,35 @@ def test_works_without_a_network(small_installation: Small) -> None:
     program = (*unshare, sys.executable, "-m", "kb", "ask", "--json")
     run = small_installation.kb(program=program, stdin=SHM)
     assert answer(run)["matches"][0]["id"] == "nccl-shm-too-small-container"
+
+
+def test_a_case_that_was_solved_here_is_told_what_helped(kb: Run, tmp_path: Path) -> None:
+    own = {"KB_STATE": str(tmp_path / "state")}
+    assert b"You had this on" not in kb("ask", stdin=QUESTION, env=own).stdout
+    kb("chat", QUESTION.decode(), stdin=b"step 2 done\nthat fixed it, thanks\n", env=own)
+    today = datetime.now(UTC).astimezone().strftime("%Y-%m-%d")
+    text = kb("ask", stdin=QUESTION, env=own).stdout.decode()
+    assert f"You had this on {today}; step 2 helped." in text
+    answer = json.loads(kb("ask", "--json", stdin=QUESTION, env=own).stdout)
+    jsonschema.validate(answer, SCHEMA)
+    assert (answer["earlier"]["record"], answer["earlier"]["step"]) == (ANSWER, 2)
+    off = tmp_path / "config.toml"
+    off.write_text("history = false\n")
+    silent = kb("ask", "--json", stdin=QUESTION, env={**own, "KB_CONFIG": str(off)})
+    assert json.loads(silent.stdout)["earlier"] is None
+
+
+def test_an_output_is_read_and_the_symptom_leads_on(shipped_kb: Run) -> None:
+    """In the text as in the JSON: what the output shows, what to secure, and the next check."""
+    text = (
+        "my training hangs, no error\n$ df -h /dev/shm\n"
+        "Filesystem Size Used Avail Use% Mounted on\nshm 64M 64M 0 100% /dev/shm\n"
+    )
+    answer = json.loads(shipped_kb("ask", "--json", text).stdout)
+    shown = " ".join(shipped_kb("ask", text).stdout.decode().split())
+    assert [seen["check"] for seen in answer["observations"]] == ["df-shm"] * 2
+    assert all(" ".join(seen["text"].split()) in shown for seen in answer["observations"])
+    assert f"Symptom: {answer['playbooks'][0]['title']}" in shown
+    assert all(" ".join(what.split()) in shown for what in answer["playbooks"][0]["secure"])
+    assert f"Check next: {answer['next']['title']}" in shown
+    assert " ".join(answer["next"]["command"].split()) in shown

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from kb.conversation import Conversation, ReplyAct, Speaker, begin, greet, reply
-from kb.conversation.outcome import Outcome
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW, diagnose
 from kb.incident import Topology
 from kb.log import Log
+from kb.outcome import Outcome
 from kb.questions import Topic
 from kb.verdict import Verdict
 

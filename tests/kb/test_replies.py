@@ -15,12 +15,12 @@ from kb.conversation.acts import Act, Acted
 from kb.conversation.done_steps import FixStep
 from kb.conversation.language import Language, language_of
 from kb.conversation.next_step import name_of, task_of
-from kb.conversation.outcome import Outcome
 from kb.conversation.replies import Answer, answer_to
 from kb.conversation.terms import find_term
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck, diagnose
 from kb.log import Log
+from kb.outcome import Outcome
 from kb.outcomes import Outcomes
 from kb.settings import Settings
 from kb.verdict import Verdict
