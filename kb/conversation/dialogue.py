@@ -64,6 +64,8 @@ _MIN_WORDS_OF_CASE = 3
 _SYMPTOM_OF_COMPLAINT_AT = 0.3
 """Confidence of a playbook from which on a complaint names a symptom; "it does not work" names
 none, and has a third of it."""
+_NAMES_STEP = re.compile(r"\bstep \d{1,2}\b(?!\s*[:/])", re.IGNORECASE)
+"""A step of a fix, not of a training: "step 2 fixed it" is no line of a log."""
 _CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
 _TURNS_REMEMBERED = 3
 """Of the tool, in which the user still sees what to do."""
@@ -149,9 +151,10 @@ def _language_of_input(diagnosis: Diagnosis) -> Language:
 def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     """The acts of a message. A line that a record knows is evidence, whatever else it may say."""
     is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
-    if is_line:
-        return (Acted(Act.PROBLEM, text),)
     acts = acts_of(text, knowledge.encoder)
+    helped = _NAMES_STEP.search(text) and any(part.act is Act.SUCCESS for part in acts)
+    if is_line and not helped:
+        return (Acted(Act.PROBLEM, text),)
     parts = tuple(_as_output(_as_denial(part), knowledge) for part in acts)
     finer = _behind_courtesy(text, knowledge) if _is_courtesy(parts) else []
     return tuple(finer) or parts

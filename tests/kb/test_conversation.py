@@ -474,3 +474,10 @@ def test_a_question_or_complaint_begins_a_case(knowledge: KnowledgeBase, text: s
 def test_a_request_without_a_case_begins_none(knowledge: KnowledgeBase, text: str) -> None:
     conversation = talk(greet(diagnose(Log.from_text(""), knowledge)), knowledge, text)
     assert conversation.turns[-1].act is not ReplyAct.DIAGNOSE
+
+
+@pytest.mark.parametrize("text", ["step 2 fixed it", "we did step 2 and it works now"])
+def test_a_step_that_helped_is_no_line_of_a_log(knowledge: KnowledgeBase, text: str) -> None:
+    solved = talk(opened(SHM, knowledge), knowledge, text).solved
+    assert solved
+    assert (solved.record, solved.step) == ("nccl-shm-too-small-container", 2)
