@@ -17,6 +17,7 @@ import msgspec
 from index.progress import Notify
 from kb.evidence.secrets import blank_secrets
 from kb.kept import KeptList, Named
+from kb.log.clean import decode_path, replace_surrogates
 from kb.settings import Settings
 
 MAX_SESSIONS_KEPT = 20
@@ -50,8 +51,8 @@ class Session(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, text: str, paths: Sequence[Path]) -> Self:
         """One that begins now."""
-        absolute = tuple(os.fsdecode(path.absolute()) for path in paths)
-        return cls(_identifier(), datetime.now(UTC), blank_secrets(text), absolute)
+        absolute = tuple(decode_path(str(path.absolute())) for path in paths)
+        return cls(_identifier(), datetime.now(UTC), _kept(text), absolute)
 
     def gone_on_with(self) -> Self:
         """The same under a name of its own: who goes on with it twice at once loses neither."""
@@ -59,7 +60,7 @@ class Session(msgspec.Struct, frozen=True):
 
     def with_message(self, message: str) -> Self:
         """The same after one more message."""
-        messages = (*self.messages, blank_secrets(message))
+        messages = (*self.messages, _kept(message))
         return msgspec.structs.replace(self, messages=messages, time=datetime.now(UTC))
 
     @property
@@ -107,6 +108,11 @@ class Sessions:
         if sentence not in self.notices:
             self.notices.append(sentence)
             self._notify(sentence)
+
+
+def _kept(text: str) -> str:
+    """What UTF-8 can hold of it, without secrets."""
+    return blank_secrets(replace_surrogates(text))
 
 
 def _identifier() -> str:

@@ -24,7 +24,7 @@ from kb.conversation.opening import opening
 from kb.conversation.replies import COURTESIES, Answer, answer_to, not_understood, paragraphs
 from kb.conversation.replies.answer import described_task, named_cause
 from kb.conversation.scope import Scope, scope_of
-from kb.conversation.speech import describe_change, tool_turn
+from kb.conversation.speech import beginning, describe_change, tool_turn
 from kb.conversation.state import (
     Conversation,
     ReplyAct,
@@ -402,7 +402,7 @@ def _undo(conversation: Conversation) -> Conversation:
     last = conversation.statements[-1]
     after = _with_statements(conversation, conversation.statements[:-1])
     effect = _effect(conversation.matches, after.matches, language)
-    text = say("undone", language, text=last.text, effect=effect)
+    text = say("undone", language, text=beginning(last.text), effect=effect)
     return _with_turns(after, [tool_turn(text, conversation.pool, act=ReplyAct.UPDATE)])
 
 

@@ -45,6 +45,13 @@ def quote(text: str) -> str:
     return f"`{shown}`" if shown == whole else f"`{shown} ...`"
 
 
+def beginning(text: str) -> str:
+    """What somebody said, on one line; of a paste its beginning."""
+    whole = " ".join(text.split())
+    shown = whole[:_MAX_QUOTE_CHARACTERS]
+    return shown if shown == whole else f"{shown} ..."
+
+
 def location(line: EvidenceLine) -> str:
     """The file and number of a line."""
     return f"{line.file} line {line.number}" if line.file else f"line {line.number}"

@@ -116,6 +116,12 @@ def test_a_line_that_is_too_long_is_named_and_the_next_one_is_read(shipped_kb: R
     assert why["act"] == "explain"
 
 
+def test_a_long_paste_is_not_said_again(shipped_kb: Run) -> None:
+    paste = json.dumps(f"{SHM}\n" * 1000)
+    for request in ("undo", "what did I tell you?", "why", "summarise"):
+        assert len(talk(shipped_kb, "it hangs", lines=(paste, request))[-1]["text"]) < 5000
+
+
 def test_the_language_is_that_of_the_message(shipped_kb: Run) -> None:
     assert "最可能" in talk(shipped_kb, lines=("训练卡住了，报 " + SHM,))[-1]["text"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -107,6 +108,18 @@ def test_a_damaged_file_is_set_aside_and_a_new_conversation_begins(
     assert greeting["act"] == "greet"
     assert opening["matches"][0]["id"] == ANSWER
     assert kept(small).with_stem("sessions.damaged").read_bytes() == damage
+
+
+def test_bytes_of_another_encoding_are_kept_as_far_as_they_can_be(
+    small: Small, tmp_path: Path
+) -> None:
+    log = Path(os.fsdecode(bytes(tmp_path) + b"/caf\xe9.log"))
+    log.write_text(SHM)
+    first = small.kb("chat", b"caf\xe9 " + SHM.encode(), "-f", log, stdin=b"\xff why\n")
+    assert first.returncode == 0, first.stderr
+    again = chat(small, "--resume", "--jsonl", said='"\\ud800 why"\n')
+    assert again.returncode == 0, again.stderr
+    assert chat(small, "--resume").returncode == 0
 
 
 def test_two_at_once_are_both_kept(small: Small) -> None:

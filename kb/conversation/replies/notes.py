@@ -15,7 +15,7 @@ from kb.conversation.language import in_language, joined, say
 from kb.conversation.next_step import playbooks_of, symptom_of, task_of
 from kb.conversation.replies.answer import Answer, described_task, in_short, paragraphs
 from kb.conversation.replies.meant import first_record
-from kb.conversation.speech import cite, quote, quote_with_location
+from kb.conversation.speech import beginning, cite, quote, quote_with_location
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import By, NextCheck
@@ -72,7 +72,7 @@ def _statements(conversation: Conversation) -> Answer:
         question = statement.question
         asked = say("asked", language, question=question) if question else ""
         understood = f": {' '.join(statement.says)}" if statement.says and not question else ""
-        lines.append(f"{number}. “{statement.text}”{asked}{understood}")
+        lines.append(f"{number}. “{beginning(statement.text)}”{asked}{understood}")
     return Answer("\n".join(lines))
 
 

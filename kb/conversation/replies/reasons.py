@@ -13,7 +13,7 @@ from kb.conversation.next_step import cause_shown, check_to_run, symptom_of
 from kb.conversation.replies.answer import Answer, named_cause, sentences
 from kb.conversation.replies.meant import cause_like, first_record, record_meant, task_shown
 from kb.conversation.search import likeliest_by_words
-from kb.conversation.speech import cite, first_sentence, quote, quote_with_location
+from kb.conversation.speech import beginning, cite, first_sentence, quote, quote_with_location
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import declared_pattern
@@ -215,9 +215,9 @@ def _about(incident: Incident, conversation: Conversation, *, speaks_for: bool) 
     for statement in conversation.statements:
         fits = statement.factors.get(incident.id, statement.otherwise)
         if speaks_for and statement.otherwise < fits * _MAX_LIKELIHOOD_RATIO:
-            yield _words(statement.text, statement.question)
+            yield _words(beginning(statement.text), statement.question)
         if not speaks_for and fits < statement.otherwise * _MAX_LIKELIHOOD_RATIO:
-            yield _words(statement.text, statement.question)
+            yield _words(beginning(statement.text), statement.question)
 
 
 def _words(text: str, question: str | None) -> str:
