@@ -42,7 +42,8 @@ def _edit_lines() -> str:
     with suppress(ImportError):
         import readline
 
-        if "libedit" not in (readline.__doc__ or "") and os.environ.get("TERM", "dumb") != "dumb":
+        marks_pastes = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        if marks_pastes and "libedit" not in (readline.__doc__ or ""):
             readline.parse_and_bind("set enable-bracketed-paste on")
             return _BRACKETS_OFF
     return ""
