@@ -51,19 +51,21 @@ def copy_cache(cache: Path, target: Path) -> Path:
 
 
 def environment(cache: Path, **extra: str) -> dict[str, str]:
-    """The environment of a user who has set nothing but the place of the cache."""
+    """The environment of a user who has set nothing but the places of the cache and the state."""
     # Without compiled modules each start of the command would take twice as long.
     kept = {
         key: value
         for key, value in os.environ.items()
         if not key.startswith("KB_") and key != "PYTHONDONTWRITEBYTECODE"
     }
-    return {**kept, "KB_CACHE": str(cache), "KB_CONFIG": str(cache / "no-config.toml"), **extra}
+    own = {"KB_CACHE": cache, "KB_CONFIG": cache / "no-config.toml", "KB_STATE": cache / "state"}
+    return {**kept, **{name: str(path) for name, path in own.items()}, **extra}
 
 
-def command(home: Path, own_cache: Path) -> Run:
+def command(home: Path, own_cache: Path, state: Path) -> Run:
     """Return what runs the real command of the packages in `home`, with relative paths as they are
-    in the tests: `run("ask", "text", stdin=b"", env={})`."""
+    in the tests: `run("ask", "text", stdin=b"", env={})`. What it keeps of the user is in `state`.
+    """
 
     def run(
         *arguments: str | Path,
@@ -76,16 +78,18 @@ def command(home: Path, own_cache: Path) -> Run:
             input=stdin,
             capture_output=True,
             timeout=300,
-            env=environment(cache, **{"PYTHONPATH": str(home), **(env or {})}),
+            env=environment(
+                cache, **{"PYTHONPATH": str(home), "KB_STATE": str(state), **(env or {})}
+            ),
         )
 
     return run
 
 
 @pytest.fixture
-def shipped_kb(built_cache: Path) -> Run:
+def shipped_kb(built_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The real command over all shipped incidents."""
-    return command(Path.cwd(), built_cache)
+    return command(Path.cwd(), built_cache, tmp_path_factory.mktemp("state"))
 
 
 @pytest.fixture(scope="session")

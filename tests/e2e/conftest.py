@@ -88,8 +88,7 @@ class Small(msgspec.Struct, frozen=True):
 
     def environment(self, **extra: str) -> dict[str, str]:
         """Of a user of this installation."""
-        state = str(self.cache / "state")
-        return environment(self.cache, PYTHONPATH=str(self.home), KB_STATE=state, **extra)
+        return environment(self.cache, PYTHONPATH=str(self.home), **extra)
 
     def kb(
         self,
@@ -136,9 +135,10 @@ def _install(home: Path) -> None:
 
 
 @pytest.fixture
-def kb(small_installation: Small) -> Run:
+def kb(small_installation: Small, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The real command of the small installation."""
-    return command(small_installation.home, small_installation.cache)
+    state = tmp_path_factory.mktemp("state")
+    return command(small_installation.home, small_installation.cache, state)
 
 
 @pytest.fixture
