@@ -46,7 +46,8 @@ encoder: $(VENV)/.models
 	$(BIN)/python -m benchmarks.export_encoder index/model --trained build/encoder
 
 acts: $(VENV)/.models
-	$(BIN)/python -m benchmarks.train_acts
+	$(BIN)/python -m benchmarks.train_act_encoder build/act-encoder
+	$(BIN)/python -m benchmarks.train_acts build/act-encoder
 
 confidence: $(VENV)/.models
 	@mkdir -p build

@@ -37,7 +37,7 @@ from benchmarks.export_encoder import (
     build,
     find_source,
 )
-from benchmarks.train_acts import HELD_OUT, Examples, parts_of, read_examples
+from benchmarks.train_acts import HEAD, HELD_OUT, Examples, parts_of, read_examples
 from index.encoder import GRAPH, MODEL_DIR, PROVENANCE, TOKENIZER, file_sha256
 from kb.conversation.act_model import MODEL_DIR as ACT_MODEL_DIR
 from kb.conversation.act_model import in_english
@@ -56,7 +56,6 @@ LONGEST_TOKENS = 48
 LEAST_SEEN = 2
 """A Chinese character in fewer sentences stays unknown."""
 SEED = 14
-HEAD = "head.npz"
 
 _WORDS = "embeddings.word_embeddings.weight"
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384

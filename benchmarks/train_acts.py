@@ -1,9 +1,11 @@
-"""Train the classifier of acts on benchmarks/acts: `python -m benchmarks.train_acts`, [models].
+"""Train the classifier of acts on benchmarks/acts: `python -m benchmarks.train_acts DIRECTORY`,
+with [models]; the directory is that of `train_act_encoder`.
 
-Two logistic regressions, of n-grams and of the encoder's vectors, whose scores are added. How much
-each is trusted, and the least share of an act, are fitted on a tenth of the sentences that neither
-learnt from; both learn from all of them afterwards. `--curve` prints the share of right acts among
-that tenth for growing parts of the others, and writes nothing.
+Two logistic regressions, of n-grams and of the encoder's vectors, and the head of the encoder that
+was taught on acts; their scores are added. How much each is trusted, and the least share of an act,
+are fitted on a tenth of the sentences that none learnt from; the regressions learn from all of them
+afterwards. `--curve` prints the share of right acts among that tenth for growing parts of the
+others, with the regressions alone, and writes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import hashlib
 import json
 import tomllib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +34,24 @@ from kb.conversation.act_model import (
     MODEL_DIR,
     WEIGHTS,
     hashed,
+    in_english,
     meanings,
+    taught_encoder,
 )
 
 SENTENCES = Path(__file__).parent / "acts"
 HELD_OUT = 10
 """One of so many sentences is not learnt from at first."""
 SEED = 14
+HEAD = "head.npz"
+"""Of the directory of `train_act_encoder`: the weights of its last layer."""
 OTHER = "other"
 _LOOSENESS = 20.0
 """Inverse strength of the penalty on weights."""
 _ITERATIONS = 100
-_LEAST_SHARES = np.arange(0.0, 0.8, 0.02)
+_OTHER_SEEN = 0.9
+"""Share of the sentences without an act that must be seen as such."""
+_LEAST_SHARES = np.arange(0.0, 1.01, 0.01)
 _CURVE = (0.125, 0.25, 0.5, 1.0)
 """Shares of the sentences."""
 
@@ -73,6 +81,7 @@ class Mixture(msgspec.Struct, frozen=True):
 def main() -> None:
     """Fit, print what is right among the sentences left out, and write the model."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_acts")
+    parser.add_argument("taught", type=Path)
     parser.add_argument("--curve", action="store_true")
     options = parser.parse_args()
     examples = read_examples()
@@ -84,9 +93,14 @@ def main() -> None:
             learnt = ~held_out & (parts_of(examples.texts, 1000) < 1000 * share)
             print(int(learnt.sum()), report(fit(features, examples, learnt, held_out)[1]))
         return
-    mixture, figures = fit(features, examples, ~held_out, held_out)
-    print(report(figures))
-    write([learn(one, examples.acts) for one in features], mixture, figures, encoder)
+    vectors = taught_encoder().encode(list(map(in_english, examples.texts)))
+    head = dict(np.load(options.taught / HEAD))
+    taught = vectors @ head["meaning"] + head["bias"]
+    print(report(mix([taught[held_out]], acts_in(examples), examples.only(held_out))[1]))
+    mixture, figures = fit(features, examples, ~held_out, held_out, [taught])
+    print(report(figures), mixture)
+    models = [learn(one, examples.acts) for one in features]
+    write(models, head, mixture, figures, encoder)
 
 
 def read_examples(directory: Path = SENTENCES) -> Examples:
@@ -99,6 +113,11 @@ def read_examples(directory: Path = SENTENCES) -> Examples:
     ]
     texts, acts, languages = zip(*found, strict=True)
     return Examples(list(texts), np.array(acts), np.array(languages))
+
+
+def acts_in(examples: Examples) -> list[str]:
+    """The names of the acts in the order of all scores."""
+    return sorted(set(examples.acts))
 
 
 def parts_of(texts: Sequence[str], parts: int) -> Array:
@@ -122,12 +141,17 @@ def learn(features: Any, acts: Array) -> LogisticRegression:
 
 
 def fit(
-    features: Sequence[Any], examples: Examples, learnt: Array, tested: Array
+    features: Sequence[Any],
+    examples: Examples,
+    learnt: Array,
+    tested: Array,
+    more: Sequence[Array] = (),
 ) -> tuple[Mixture, dict[str, float]]:
     """How to add up the models that learnt from some sentences, and how right that is on others."""
     models = [learn(one[learnt], examples.acts[learnt]) for one in features]
     scores = [m.decision_function(one[tested]) for m, one in zip(models, features, strict=True)]
-    return mix(scores, list(models[0].classes_), examples.only(tested))
+    scores += [one[tested] for one in more]
+    return mix(scores, acts_in(examples), examples.only(tested))
 
 
 def mix(
@@ -146,12 +170,17 @@ def mix(
     other = acts.index(OTHER)
     found = [_told(shares, least, other) == truth for least in _LEAST_SHARES]
     is_other = truth == other
-    best = int(np.argmax([right[is_other].mean() + right[~is_other].mean() for right in found]))
+    best = next(n for n, right in enumerate(found) if right[is_other].mean() >= _OTHER_SEEN)
     right = found[best]
     figures = {
         language: round(float(right[(examples.languages == language) & ~is_other].mean()), 3)
         for language in ("en", "zh")
     }
+    sure = found[0]
+    figures["en, no least share"], figures["zh, no least share"] = (
+        round(float(sure[(examples.languages == language) & ~is_other].mean()), 3)
+        for language in ("en", "zh")
+    )
     figures["other"] = round(float(right[is_other].mean()), 3)
     return Mixture(trust, round(float(_LEAST_SHARES[best]), 2)), figures
 
@@ -168,23 +197,26 @@ def report(figures: dict[str, float]) -> str:
 
 def write(
     models: Sequence[LogisticRegression],
+    head: Mapping[str, Array],
     mixture: Mixture,
     figures: dict[str, float],
     encoder: Encoder,
 ) -> None:
     """Write the weights, each act's in 8 bits with a scale, and where they come from."""
     grams, meaning = (
-        model.coef_.T * trust for model, trust in zip(models, mixture.trust, strict=True)
+        model.coef_.T * trust for model, trust in zip(models, mixture.trust, strict=False)
     )
     scale = np.maximum(np.abs(grams).max(axis=0), 1e-9) / 127
-    biases = (m.intercept_ * t for m, t in zip(models, mixture.trust, strict=True))
+    biases = [*(model.intercept_ for model in models), head["bias"]]
+    bias = sum(one * trust for one, trust in zip(biases, mixture.trust, strict=True))
     MODEL_DIR.mkdir(exist_ok=True)
     np.savez_compressed(
         MODEL_DIR / WEIGHTS,
         grams=np.rint(grams / scale).astype(np.int8),
         scale=scale.astype(np.float32),
         meaning=meaning.astype(np.float16),
-        bias=sum(biases).astype(np.float32),
+        acted=(head["meaning"] * mixture.trust[-1]).astype(np.float16),
+        bias=np.asarray(bias).astype(np.float32),
     )
     provenance = {
         "command": "make acts",

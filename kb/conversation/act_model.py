@@ -1,6 +1,7 @@
-"""The classifier of acts: weights for n-grams of words and characters, and for the meaning.
+"""The classifier of acts: weights for n-grams of words and characters, and for two encoders.
 
-`make acts` trains it on the sentences of benchmarks/acts and writes `act_model/`, with provenance.
+One is that of the search, the other was taught on acts and knows Chinese characters. `make acts`
+trains all on the sentences of benchmarks/acts and writes `act_model/`, with provenance.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.encoder import Encoder
+from index.encoder import Encoder, OnnxEncoder
 from kb.evidence.glossary import gloss, has_chinese, longest_of, terms
 
 MODEL_DIR = Path(__file__).parent / "act_model"
@@ -94,6 +95,11 @@ def _words() -> tuple[dict[str, str], re.Pattern[str]]:
     return words, longest_of(words)
 
 
+def taught_encoder(directory: Path = MODEL_DIR) -> Encoder:
+    """The encoder that was taught on acts; it reads what `in_english` returns."""
+    return OnnxEncoder(directory)
+
+
 def meanings(texts: Sequence[str], encoder: Encoder) -> Array:
     """The vectors of the texts, without what stays Chinese: (n, dimension)."""
     return encoder.encode([_CHINESE.sub(" ", in_english(text)) for text in texts])
@@ -106,12 +112,14 @@ class ActModel:
         told = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
         self._acts: list[str] = told["acts"]
         self._encoder: str = told["encoder"]
+        self._taught = taught_encoder(directory)
         self._other = self._acts.index("other")
         self._least: float = told["least_share"]
         with np.load(directory / WEIGHTS) as stored:
             self._grams: Array = stored["grams"]
             self._scale: Array = stored["scale"]
             self._meaning: Array = stored["meaning"].astype(np.float32)
+            self._acted: Array = stored["acted"].astype(np.float32)
             self._bias: Array = stored["bias"]
 
     def read(self, texts: Sequence[str], encoder: Encoder) -> list[tuple[str, float]]:
@@ -127,6 +135,7 @@ class ActModel:
     def shares(self, texts: Sequence[str], encoder: Encoder) -> Array:
         """How likely each act is: (n, acts); rows add up to 1."""
         scores = np.stack([self._of_grams(text) for text in texts]) + self._bias
+        scores += self._taught.encode(list(map(in_english, texts))) @ self._acted
         if encoder.name == self._encoder:  # vectors of another model mean something else
             scores += meanings(texts, encoder) @ self._meaning
         odds = np.exp(scores - scores.max(axis=1, keepdims=True))
