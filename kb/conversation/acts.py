@@ -14,10 +14,10 @@ from operator import itemgetter
 
 import msgspec
 
-from index.encoder import Encoder
 from kb.checks.recognise import is_prompt
 from kb.conversation.act_model import load_act_model
 from kb.conversation.commands import Request, to_command
+from kb.conversation.simplified import simplified
 from kb.evidence.nature import is_human_written, is_log
 from kb.log.clean import replace_surrogates, strip_controls, without_escapes
 
@@ -106,11 +106,14 @@ _FIXED = tuple(
 )
 
 
-def acts_of(text: str, encoder: Encoder) -> tuple[Acted, ...]:
+def acts_of(text: str) -> tuple[Acted, ...]:
     """The acts of a message, in its order; `OTHER` where nothing is recognised with confidence.
 
-    Lines of a program are one part, `OBSERVATION` behind a prompt and `PROBLEM` otherwise. Never
-    raises, whatever the text is; an empty one has no acts.
+    Lines of a program are one part, `OBSERVATION` behind a prompt and `PROBLEM` otherwise. An empty
+    text has no acts.
+
+    Raises:
+        EncoderError: the classifier is missing or damaged; never for what the text is.
     """
     text = strip_controls(replace_surrogates(without_escapes(text))).strip()
     if not text:
@@ -120,7 +123,7 @@ def acts_of(text: str, encoder: Encoder) -> tuple[Acted, ...]:
     return tuple(
         acted
         for is_printed, block in _blocks(text)
-        for acted in ((_printed(block),) if is_printed else _said(block, encoder))
+        for acted in ((_printed(block),) if is_printed else _said(block))
     )
 
 
@@ -149,29 +152,30 @@ def _printed(text: str) -> Acted:
     return Acted(act, text)
 
 
-def _said(text: str, encoder: Encoder) -> tuple[Acted, ...]:
+def _said(text: str) -> tuple[Acted, ...]:
     """The acts of words of a person. They are taken apart where each part is understood more surely
     than the whole, and the parts do different things."""
     parts = [part for part in _PARTS.split(text) if part and part.strip()]
     if not 1 < len(parts) <= _MAX_PARTS:
-        return (Acted(_read([text], encoder)[0].act, text),)
-    whole, *readings = _read([text, *parts], encoder)
+        return (Acted(_read([text])[0].act, text),)
+    whole, *readings = _read([text, *parts])
     acts = {reading.act for reading in readings}
     if len(acts) > 1 and min(reading.share for reading in readings) >= whole.share:
         return tuple(Acted(one.act, part) for one, part in zip(readings, parts, strict=True))
     return (Acted(whole.act, text),)
 
 
-def _read(texts: Sequence[str], encoder: Encoder) -> list[_Reading]:
+def _read(texts: Sequence[str]) -> list[_Reading]:
     model = load_act_model()
     return [
         _Reading(fixed, 1.0) if (fixed := _fixed(text)) else _Reading(Act(name), share)
-        for text, (name, share) in zip(texts, model.read(texts, encoder), strict=True)
+        for text, (name, share) in zip(texts, model.read(texts), strict=True)
     ]
 
 
 def _fixed(text: str) -> Act | None:
     """The act of a short phrase that has only one meaning."""
+    text = simplified(text)
     command = to_command(text)
     if command:
         return _COMMANDS[command.request]

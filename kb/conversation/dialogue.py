@@ -100,8 +100,8 @@ def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
     if is_line:
         return (Acted(Act.PROBLEM, text),)
-    parts = tuple(map(_as_denial, acts_of(text, knowledge.encoder)))
-    finer = _behind_courtesy(text, knowledge) if _is_courtesy(parts) else []
+    parts = tuple(map(_as_denial, acts_of(text)))
+    finer = _behind_courtesy(text) if _is_courtesy(parts) else []
     return tuple(finer) or parts
 
 
@@ -116,13 +116,13 @@ def _is_courtesy(parts: Sequence[Acted]) -> bool:
     return len(parts) == 1 and parts[0].act in COURTESIES
 
 
-def _behind_courtesy(text: str, knowledge: KnowledgeBase) -> list[Acted]:
+def _behind_courtesy(text: str) -> list[Acted]:
     """The requests and results that stand beside a courtesy in one sentence: "thanks, that fixed
     it", "that did not help, what else"."""
     clauses = [clause for clause in _CLAUSES.split(text) if clause.strip()]
     if not 1 < len(clauses) <= _MAX_CLAUSES:
         return []
-    parts = [part for clause in clauses for part in acts_of(clause, knowledge.encoder)]
+    parts = [part for clause in clauses for part in acts_of(clause)]
     return [part for part in parts if part.act not in COURTESIES | _TOLD]
 
 

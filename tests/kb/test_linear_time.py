@@ -250,7 +250,7 @@ FUNCTIONS: dict[str, Reader] = {
 }
 
 TALK: dict[str, Callable[[str, Conversation, KnowledgeBase], object]] = {
-    "acts_of": lambda text, _conversation, knowledge: acts_of(text, knowledge.encoder),
+    "acts_of": lambda text, _conversation, _knowledge: acts_of(text),
     "match_answer": match_answer,
     "parse_done_step": parse_done_step,
     "interpret": interpret,
