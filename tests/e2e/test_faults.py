@@ -346,7 +346,7 @@ def test_a_broken_classifier_of_acts_is_one_sentence_in_a_conversation_only(
     own: Small, name: str
 ) -> None:
     path = own.home / "kb" / "conversation" / "act_model" / name
-    path.write_bytes(path.read_bytes()[:1000])
+    path.write_bytes(path.read_bytes()[:500])
     talk = own.kb("chat", "NCCL hangs", stdin=b"thanks a lot to you all\n")
     assert talk.returncode == 2
     assert talk.stderr.startswith(b"Error: ")
