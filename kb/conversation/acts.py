@@ -84,6 +84,14 @@ _PARTS = re.compile(
 _MAX_PARTS = 8
 """Sentences of a message that are read one by one; one with more is read as a whole."""
 
+_LEAST_SHARES = {
+    Act.HOSTILE: 0.75,
+    Act.OFF_TOPIC: 0.6,
+    Act.UNDO: 0.7,
+    Act.START_OVER: 0.7,
+}
+"""Acts that turn somebody away or forget what was told are taken only where that is rather sure."""
+
 _COMMANDS = {
     Request.HELP: Act.WHO,
     Request.UNDO: Act.UNDO,
@@ -163,11 +171,16 @@ def _said(text: str, encoder: Encoder) -> tuple[Acted, ...]:
 
 
 def _read(texts: Sequence[str], encoder: Encoder) -> list[_Reading]:
-    model = load_act_model()
-    return [
-        _Reading(fixed, 1.0) if (fixed := _fixed(text)) else _Reading(Act(name), share)
-        for text, (name, share) in zip(texts, model.read(texts, encoder), strict=True)
-    ]
+    readings = load_act_model().read(texts, encoder)
+    return [_reading(text, *told) for text, told in zip(texts, readings, strict=True)]
+
+
+def _reading(text: str, name: str, share: float) -> _Reading:
+    fixed = _fixed(text)
+    if fixed:
+        return _Reading(fixed, 1.0)
+    act = Act(name)
+    return _Reading(Act.OTHER if share < _LEAST_SHARES.get(act, 0.0) else act, share)
 
 
 def _fixed(text: str) -> Act | None:

@@ -12,14 +12,16 @@ from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import interpret, is_output, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
+from kb.conversation.looking import looked_now
 from kb.conversation.next_step import cause_shown, name_of, task_of
 from kb.conversation.opening import opening
 from kb.conversation.outcome import Outcome
+from kb.conversation.passages import passage_about
 from kb.conversation.replies import COURTESIES, Answer, answer_to, not_understood, paragraphs
-from kb.conversation.replies.answer import described_task, named_cause
+from kb.conversation.replies.answer import described_passage, described_task, named_cause
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.speech import describe_change, tool_turn
-from kb.conversation.state import Conversation, Speaker, Statement, Turn, rank
+from kb.conversation.state import Conversation, Speaker, Statement, Turn, combine, rank
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, diagnose, first_question
 from kb.log import Log
@@ -43,6 +45,8 @@ _ASKS_WHY = re.compile(
     r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
     re.IGNORECASE,
 )
+_MUCH_ABOUT = 1.2
+"""Rarities of the words that a passage shares with what was told, so that it is shown unasked."""
 _MAX_CLAUSES = 4
 """Of a sentence that is read again, each by itself."""
 
@@ -133,7 +137,9 @@ def _acted(
     if Act.UNDO in acts:
         return _undo(conversation)
     if Act.START_OVER in acts:
-        return _start_over(conversation, knowledge)
+        fresh = _start_over(conversation, knowledge)
+        case = _evidence("", [part for part in parts if part.act is not Act.START_OVER])
+        return _diagnosed(fresh, case, knowledge) if case else fresh
     if acts == {Act.OTHER} and is_answer(text):
         return _answered(conversation, [Answer(_no_answer(conversation))])
     evidence = _evidence(text, parts)
@@ -161,7 +167,7 @@ def _evidence(text: str, parts: Sequence[Acted]) -> str | None:
     """What of a message is evidence: all of it where it has no other acts, and nothing of one
     that tells of a success, whose words must not lower what helped."""
     told_parts = [part.text for part in parts if part.act in _TOLD]
-    if len(told_parts) == len(parts):
+    if text and len(told_parts) == len(parts):
         return text
     if not told_parts or any(part.act is Act.SUCCESS for part in parts):
         return None
@@ -234,13 +240,18 @@ def _heard(
 ) -> Conversation:
     """Rank again, choose the next question, explain the changes, and go on with what is to do now
     where that is new."""
+    looked = looked_now(text, conversation, knowledge)
+    if looked:
+        statement = combine(text, [*([statement] if statement else []), looked])
     if statement is None:
         if _is_bare(conversation):
             return _diagnosed(conversation, text, knowledge)
-        return _answered(conversation, [not_understood("noted", conversation, knowledge)])
+        said = _said_of_it(text, conversation, knowledge)
+        noted = not_understood("noted", conversation, knowledge)
+        return _answered(conversation, [noted, said] if said else [noted])
     after = _rerank(conversation, statement)
     answers = [Answer(_reason(conversation, after, statement))]
-    shown = cause_shown(after, knowledge) if statement.checks else None
+    shown = cause_shown(after, knowledge) if statement.readings else None
     if shown:
         answers.append(Answer(named_cause(*shown, "cause-shown", after.language)))
     if after.inquiry and after.inquiry.topic is Topic.EFFECT:
@@ -248,9 +259,23 @@ def _heard(
         return _answered(after, answers)
     task = task_of(after, knowledge)
     if task and name_of(task) not in _shown(conversation):
-        text = described_task(task, after.language)
-        answers.append(Answer(text, shows=(name_of(task),)))
+        todo = described_task(task, after.language)
+        answers.append(Answer(todo, shows=(name_of(task),)))
+    said = _said_of_it(text, after, knowledge)
+    if said:
+        answers.append(said)
     return _answered(after, answers)
+
+
+def _said_of_it(text: str, after: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """What the leading pages say of what was told, unless they did before."""
+    passage = passage_about(text, after, knowledge, _MUCH_ABOUT)
+    if passage is None or (passage.step and f"{passage.page}#{passage.number}" in _shown(after)):
+        return None
+    said = described_passage(passage, knowledge, after.language)
+    if any(said in turn.text for turn in after.turns):
+        return None
+    return Answer(said, records=(passage.page,))
 
 
 def _shown(conversation: Conversation) -> frozenset[str]:

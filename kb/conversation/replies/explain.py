@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kb.conversation.acts import Acted
 from kb.conversation.language import Language, say
-from kb.conversation.replies.answer import Answer, paragraphs, sentences
+from kb.conversation.passages import passage_about
+from kb.conversation.replies.answer import Answer, paragraphs, sentences, with_passage
 from kb.conversation.replies.meant import task_named
 from kb.conversation.speech import quote_with_location
 from kb.conversation.state import Conversation
@@ -36,6 +37,9 @@ def _check_or_nothing(acted: Acted, conversation: Conversation, knowledge: Knowl
         question = say("answers", language, question=task.check.header.question)
         named = say("term", language, name=task.check.id, text=f"{task.check.title}.")
         return Answer(sentences([named, question]), shows=(task.check.id,))
+    passage = passage_about(acted.text, conversation, knowledge)
+    if passage:
+        return with_passage(passage, "", conversation, knowledge)
     return Answer(sentences([say("term-unknown", language), say("term-which", language)]))
 
 
