@@ -18,6 +18,7 @@ from index.encoder import Encoder
 from kb.checks.recognise import is_prompt
 from kb.conversation.act_model import load_act_model
 from kb.conversation.commands import Request, to_command
+from kb.conversation.phrases import act_by_phrase
 from kb.evidence.nature import is_human_written, is_log
 from kb.log.clean import replace_surrogates, strip_controls, without_escapes
 
@@ -91,6 +92,11 @@ _LEAST_SHARES = {
     Act.START_OVER: 0.7,
 }
 """Acts that turn somebody away or forget what was told are taken only where that is rather sure."""
+
+_LOOSE = frozenset({Act.OTHER, Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED})
+"""Acts beside which a turn of phrase decides, however sure the classifier is."""
+_SURE = 0.8
+"""Share of another act from which on a turn of phrase does not decide."""
 
 _COMMANDS = {
     Request.HELP: Act.WHO,
@@ -180,6 +186,9 @@ def _reading(text: str, name: str, share: float) -> _Reading:
     if fixed:
         return _Reading(fixed, 1.0)
     act = Act(name)
+    phrase = act_by_phrase(text)
+    if phrase and (act in _LOOSE or share < _SURE):
+        return _Reading(Act(phrase), max(share, _SURE))
     return _Reading(Act.OTHER if share < _LEAST_SHARES.get(act, 0.0) else act, share)
 
 

@@ -22,6 +22,7 @@ from kb.conversation.replies.answer import described_passage, described_task, na
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, combine, rank
+from kb.conversation.subject import is_question
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, diagnose, first_question
 from kb.log import Log
@@ -112,8 +113,10 @@ def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
 def _as_denial(part: Acted) -> Acted:
     """Who says that it is not the driver, and does not ask why, states something."""
     states = scope_of(part.text) is Scope.NEGATED and not _ASKS_WHY.search(part.text)
-    is_denial = part.act is Act.WHY_NOT and states
-    return Acted(Act.OBSERVATION, part.text) if is_denial else part
+    if part.act is Act.WHY_NOT and states:
+        return Acted(Act.OBSERVATION, part.text)
+    asks = part.act is Act.CANNOT and is_question(part.text)
+    return Acted(Act.OTHER, part.text) if asks else part
 
 
 def _is_courtesy(parts: Sequence[Acted]) -> bool:
@@ -272,7 +275,7 @@ def _said_of_it(text: str, after: Conversation, knowledge: KnowledgeBase) -> Ans
     passage = passage_about(text, after, knowledge, _MUCH_ABOUT)
     if passage is None or (passage.step and f"{passage.page}#{passage.number}" in _shown(after)):
         return None
-    said = described_passage(passage, knowledge, after.language)
+    said = described_passage(passage, after.language)
     if any(said in turn.text for turn in after.turns):
         return None
     return Answer(said, records=(passage.page,))

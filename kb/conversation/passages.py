@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import msgspec
 
@@ -120,5 +121,5 @@ def _parts(paragraph: str) -> Iterator[str]:
     if len(paragraph) <= _MAX_CHARACTERS or len(sentences) < 2:
         yield paragraph
         return
-    for first, second in zip(sentences, sentences[1:], strict=False):
+    for first, second in pairwise(sentences):
         yield f"{first} {second}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from kb.conversation.act_model import words_of
 from kb.conversation.terms import find_term
 from kb.evidence.accelerators import FAMILIES, names_family
 from kb.evidence.glossary import terms
@@ -25,6 +26,8 @@ _MEASURED = re.compile(
     re.IGNORECASE,
 )
 """A number with its unit."""
+_WORDS_OF_A_SENTENCE = 5
+"""English words, or Chinese characters; fewer are a slip of the keyboard."""
 _OF_JOBS = re.compile(
     r"\b(?:rank|ranks|node|nodes|gpu|gpus|job|jobs|training|train|batch|model|driver|kernel|image"
     r"|container|pod|cluster|restart\w*|reboot\w*|upgrad\w*|updat\w*|config\w*|script|launch\w*"
@@ -40,6 +43,11 @@ _OF_JOBS = re.compile(
 def is_question(text: str) -> bool:
     """Whether a text asks something."""
     return _ASKS.search(text.strip()) is not None
+
+
+def is_statement(text: str) -> bool:
+    """Whether a text tells something: it is a sentence, or has a word of the field."""
+    return len(words_of(text)) >= _WORDS_OF_A_SENTENCE or is_of_the_field(text)
 
 
 def is_of_the_field(text: str) -> bool:

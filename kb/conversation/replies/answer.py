@@ -57,7 +57,7 @@ def described_task(task: Task, language: Language) -> str:
     return describe_step(task.incident.id, task.number, task.step, language)
 
 
-def described_passage(passage: Passage, knowledge: KnowledgeBase, language: Language) -> str:
+def described_passage(passage: Passage, language: Language) -> str:
     """What a page says; a step of a fix with its command ready to copy."""
     if passage.step:
         return describe_step(passage.page, passage.number, passage.step, language)
@@ -73,7 +73,7 @@ def with_passage(
     passage: Passage, said: str, conversation: Conversation, knowledge: KnowledgeBase
 ) -> Answer:
     """Something said, what a page says about it, and what leads."""
-    text = described_passage(passage, knowledge, conversation.language)
+    text = described_passage(passage, conversation.language)
     shows = (f"{passage.page}#{passage.number}",) if passage.step else ()
     leads = what_leads(conversation, knowledge)
     return Answer(paragraphs([said, text, leads]), shows=shows, records=(passage.page,))

@@ -18,7 +18,7 @@ from kb.conversation.replies.answer import (
 )
 from kb.conversation.replies.candidates import alternatives
 from kb.conversation.state import Conversation
-from kb.conversation.subject import is_of_the_field, is_question
+from kb.conversation.subject import is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 
 _ASKS_FOR_OTHERS = re.compile(
@@ -74,7 +74,7 @@ def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) ->
         return alternatives(conversation, knowledge)
     if is_question(acted.text):
         return _from_pages(acted, conversation, knowledge)
-    key = "noted" if is_of_the_field(acted.text) else "other"
+    key = "noted" if is_statement(acted.text) else "other"
     return not_understood(key, conversation, knowledge)
 
 

@@ -11,6 +11,7 @@ from kb.conversation.language import Language, say
 from kb.conversation.naming import position_of, record_by_name
 from kb.conversation.next_step import cause_shown, check_to_run, symptom_of
 from kb.conversation.passages import passage_about
+from kb.conversation.phrases import act_by_phrase
 from kb.conversation.replies.answer import (
     Answer,
     named_cause,
@@ -88,6 +89,8 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     passage = passage_about(acted.text, conversation, knowledge)
     if passage:
         return with_passage(passage, "", conversation, knowledge)
+    if act_by_phrase(acted.text) == acted.act:
+        return with_leader(say("would-not-help", language), conversation, knowledge)
     cause = cause_like(guess, conversation, knowledge)
     if cause:
         return _about_cause(*cause, conversation, knowledge)

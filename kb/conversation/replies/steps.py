@@ -72,6 +72,11 @@ _PREVENTS = re.compile(
     r"|避免|预防|防止|以后怎么|不再(?:发生|出现)|永久|固化|开机自动|还会(?:在|不会)",
     re.IGNORECASE,
 )
+_VERIFIES = re.compile(
+    r"\b(?:works|worked|working|took|applied|effect\w*|helped|fixed|successful\w*)\b"
+    r"|生效|修好|成功|正常的",
+    re.IGNORECASE,
+)
 _UNDOES = re.compile(
     r"\b(?:undo|roll(?:ing)?[ -]?back|revert|back out|go back)\b|回退|回滚|撤回|还原|改回",
     re.IGNORECASE,
@@ -201,8 +206,13 @@ def _remedies(
 
 
 def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """The command, where to run it, and what its placeholders stand for."""
+    """The command, where to run it, and what its placeholders stand for; or how to see that it
+    works."""
     language = conversation.language
+    incident = first_record(conversation)
+    if incident and _VERIFIES.search(acted.text):
+        said = say("success-verify", language, text=join_soft_breaks(incident.body.verify))
+        return with_leader(said, conversation, knowledge)
     answer = _from_pages(acted, conversation, knowledge)
     if answer:
         return answer

@@ -1,0 +1,50 @@
+"""Turns of phrase with one meaning: rows of `phrases.toml`, in English and Chinese."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+
+class Phrase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A way to say something, and the act that it is."""
+
+    act: str
+    pattern: tuple[str, ...]
+    unless: tuple[str, ...] = ()
+    """In the same text it is something else."""
+    examples: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Texts that only look like it."""
+
+
+def act_by_phrase(text: str) -> str | None:
+    """The act of a text with a turn of phrase in it; None where it has none."""
+    for act, said, unless in _phrases():
+        if said.search(text) and not (unless and unless.search(text)):
+            return act
+    return None
+
+
+@cache
+def phrases() -> tuple[Phrase, ...]:
+    """All rows, in the order in which they are tried."""
+    source = files("kb.conversation").joinpath("phrases.toml").read_bytes()
+    return msgspec.convert(tomllib.loads(source.decode())["phrase"], tuple[Phrase, ...])
+
+
+@cache
+def _phrases() -> list[tuple[str, re.Pattern[str], re.Pattern[str] | None]]:
+    return [
+        (row.act, _any_of(row.pattern), _any_of(row.unless) if row.unless else None)
+        for row in phrases()
+    ]
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
