@@ -82,6 +82,22 @@ _PARTS = re.compile(
     r"(?<=[.!?])\s+|(?<=[。！？；])|(?<!\s)\s*\n\s*|(?<!\s)\s*[,，;]\s*(?=but\b|但|不过|可是)"
 )
 """Between two parts of a message: sentences, lines, and what `but` sets against each other."""
+_CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
+COURTESIES = frozenset(
+    {Act.THANKS, Act.GREETING, Act.FRUSTRATION, Act.OTHER, Act.YES, Act.NO, Act.OFF_TOPIC}
+)
+"""Acts that are not answered where the message holds another one."""
+_UNSURE_ALONE = COURTESIES | {
+    Act.PROBLEM,
+    Act.OBSERVATION,
+    Act.ENVIRONMENT,
+    Act.TRIED,
+    Act.CORRECTION,
+    Act.CANNOT,
+}
+"""Acts that a clause beside a courtesy is not read as: out of its sentence it says too little."""
+_SURE_ALONE = 0.6
+"""Least share of the act of such a clause."""
 _MAX_PARTS = 8
 """Sentences of a message that are read one by one; one with more is read as a whole."""
 
@@ -93,10 +109,15 @@ _LEAST_SHARES = {
 }
 """Acts that turn somebody away or forget what was told are taken only where that is rather sure."""
 
-_LOOSE = frozenset({Act.OTHER, Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED})
+_LOOSE = frozenset(
+    {Act.OTHER, Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.NEXT}
+)
 """Acts beside which a turn of phrase decides, however sure the classifier is."""
 _SURE = 0.8
 """Share of another act from which on a turn of phrase does not decide."""
+
+_STILL = re.compile(r"\bstill\b|还是|仍|依然", re.IGNORECASE)
+"""Not all is well."""
 
 _COMMANDS = {
     Request.HELP: Act.WHO,
@@ -168,12 +189,27 @@ def _said(text: str, encoder: Encoder) -> tuple[Acted, ...]:
     than the whole, and the parts do different things."""
     parts = [part for part in _PARTS.split(text) if part and part.strip()]
     if not 1 < len(parts) <= _MAX_PARTS:
-        return (Acted(_read([text], encoder)[0].act, text),)
+        act = _read([text], encoder)[0].act
+        return tuple(_beside_courtesy(text, act, encoder)) or (Acted(act, text),)
     whole, *readings = _read([text, *parts], encoder)
     acts = {reading.act for reading in readings}
     if len(acts) > 1 and min(reading.share for reading in readings) >= whole.share:
         return tuple(Acted(one.act, part) for one, part in zip(readings, parts, strict=True))
-    return (Acted(whole.act, text),)
+    return tuple(_beside_courtesy(text, whole.act, encoder)) or (Acted(whole.act, text),)
+
+
+def _beside_courtesy(text: str, act: Act, encoder: Encoder) -> list[Acted]:
+    """The requests and results that stand beside a courtesy in one sentence: "thanks, that fixed
+    it", "that did not help, what else". Clauses that only tell something stay together."""
+    clauses = [clause for clause in _CLAUSES.split(text) if clause.strip()]
+    if act not in COURTESIES or not 1 < len(clauses) <= _MAX_PARTS:
+        return []
+    readings = zip(_read(clauses, encoder), clauses, strict=True)
+    return [
+        Acted(one.act, clause)
+        for one, clause in readings
+        if one.act not in _UNSURE_ALONE and one.share >= _SURE_ALONE
+    ]
 
 
 def _read(texts: Sequence[str], encoder: Encoder) -> list[_Reading]:
@@ -187,6 +223,8 @@ def _reading(text: str, name: str, share: float) -> _Reading:
         return _Reading(fixed, 1.0)
     act = Act(name)
     phrase = act_by_phrase(text)
+    if act is Act.SUCCESS and share < _SURE and phrase is None and _STILL.search(text):
+        act = Act.OBSERVATION
     if phrase and (act in _LOOSE or share < _SURE):
         return _Reading(Act(phrase), max(share, _SURE))
     return _Reading(Act.OTHER if share < _LEAST_SHARES.get(act, 0.0) else act, share)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted, acts_of
+from kb.conversation.acts import COURTESIES, MAX_TALK_CHARACTERS, Act, Acted, acts_of
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import interpret, is_output, read_remark, search_output
@@ -17,8 +17,9 @@ from kb.conversation.next_step import cause_shown, name_of, task_of
 from kb.conversation.opening import opening
 from kb.conversation.outcome import Outcome
 from kb.conversation.passages import passage_about
-from kb.conversation.replies import COURTESIES, Answer, answer_to, not_understood, paragraphs
-from kb.conversation.replies.answer import described_passage, described_task, named_cause
+from kb.conversation.replies import Answer, answer_to, not_understood, paragraphs
+from kb.conversation.replies.answer import described_passage, described_task, in_short, named_cause
+from kb.conversation.replies.candidates import alternatives
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, combine, rank
@@ -38,7 +39,6 @@ _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act
 """Acts that are evidence."""
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 """Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
-_CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
 _TURNS_REMEMBERED = 3
 """Of the tool, in which the user still sees what to do."""
 _ASKS_WHY = re.compile(
@@ -46,10 +46,10 @@ _ASKS_WHY = re.compile(
     r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
     re.IGNORECASE,
 )
-_MUCH_ABOUT = 1.2
+_CLEARLY = 0.1
+"""A fall of a confidence after which people ask what else it can be."""
+_MUCH_ABOUT = 0.9
 """Rarities of the words that a passage shares with what was told, so that it is shown unasked."""
-_MAX_CLAUSES = 4
-"""Of a sentence that is read again, each by itself."""
 
 
 def begin(diagnosis: Diagnosis, earlier: Sequence[Outcome] = ()) -> Conversation:
@@ -105,9 +105,7 @@ def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
     if is_line:
         return (Acted(Act.PROBLEM, text),)
-    parts = tuple(map(_as_denial, acts_of(text, knowledge.encoder)))
-    finer = _behind_courtesy(text, knowledge) if _is_courtesy(parts) else []
-    return tuple(finer) or parts
+    return tuple(map(_as_denial, acts_of(text, knowledge.encoder)))
 
 
 def _as_denial(part: Acted) -> Acted:
@@ -117,20 +115,6 @@ def _as_denial(part: Acted) -> Acted:
         return Acted(Act.OBSERVATION, part.text)
     asks = part.act is Act.CANNOT and is_question(part.text)
     return Acted(Act.OTHER, part.text) if asks else part
-
-
-def _is_courtesy(parts: Sequence[Acted]) -> bool:
-    return len(parts) == 1 and parts[0].act in COURTESIES
-
-
-def _behind_courtesy(text: str, knowledge: KnowledgeBase) -> list[Acted]:
-    """The requests and results that stand beside a courtesy in one sentence: "thanks, that fixed
-    it", "that did not help, what else"."""
-    clauses = [clause for clause in _CLAUSES.split(text) if clause.strip()]
-    if not 1 < len(clauses) <= _MAX_CLAUSES:
-        return []
-    parts = [part for clause in clauses for part in acts_of(clause, knowledge.encoder)]
-    return [part for part in parts if part.act not in COURTESIES | _TOLD]
 
 
 def _acted(
@@ -187,7 +171,8 @@ def _requests(parts: Sequence[Acted]) -> list[Acted]:
     others = {part.act: part for part in reversed(parts) if part.act not in _TOLD}
     if Act.SUCCESS in others:
         whole = _put_together([one.text for one in parts if one.act in _TOLD | {Act.SUCCESS}])
-        return [Acted(Act.SUCCESS, whole)]
+        notes = [others[act] for act in (Act.SUMMARISE, Act.HAND_OVER) if act in others]
+        return [Acted(Act.SUCCESS, whole), *notes[:1]]
     if any(part.act is Act.TRIED for part in parts):
         others.pop(Act.FAILURE, None)  # what was tried is said to have failed
     if Act.NEXT in others and len(others) > 1:
@@ -264,16 +249,40 @@ def _heard(
     if task and name_of(task) not in _shown(conversation):
         todo = described_task(task, after.language)
         answers.append(Answer(todo, shows=(name_of(task),)))
+    answers += _in_its_light(text, conversation, after, knowledge)
+    return _answered(after, answers)
+
+
+def _in_its_light(
+    text: str, before: Conversation, after: Conversation, knowledge: KnowledgeBase
+) -> Iterator[Answer]:
+    """What the leading pages say of what was told, what else it can be where that speaks against
+    the first, and what is still to do where it was said before."""
     said = _said_of_it(text, after, knowledge)
     if said:
-        answers.append(said)
-    return _answered(after, answers)
+        yield said
+    if _fell(before, after):
+        yield alternatives(after, knowledge)
+    task = task_of(after, knowledge)
+    if task and not said and name_of(task) in _shown(before):
+        yield Answer(say("still-next", after.language, what=in_short(task)))
+
+
+def _fell(before: Conversation, after: Conversation) -> bool:
+    """Whether the record that led is clearly less likely now."""
+    now = {match.incident.id: match.confidence for match in after.matches}
+    return any(
+        match.confidence - now.get(match.incident.id, 0.0) > _CLEARLY
+        for match in before.matches[:1]
+    )
 
 
 def _said_of_it(text: str, after: Conversation, knowledge: KnowledgeBase) -> Answer | None:
     """What the leading pages say of what was told, unless they did before."""
     passage = passage_about(text, after, knowledge, _MUCH_ABOUT)
-    if passage is None or (passage.step and f"{passage.page}#{passage.number}" in _shown(after)):
+    task = task_of(after, knowledge)
+    known = _shown(after) | ({name_of(task)} if task else frozenset())
+    if passage is None or (passage.step and f"{passage.page}#{passage.number}" in known):
         return None
     said = described_passage(passage, after.language)
     if any(said in turn.text for turn in after.turns):

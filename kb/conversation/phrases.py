@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import msgspec
+
+
+class Harm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that people ask leave for."""
+
+    says: str
+    """The end of the key of the sentence about it."""
+    pattern: str
 
 
 class Phrase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,11 +40,27 @@ def act_by_phrase(text: str) -> str | None:
     return None
 
 
+def harm_of(text: str) -> str:
+    """What there is to say about what a text asks leave for; empty without."""
+    return next((key for key, words in _harms() if words.search(text)), "")
+
+
+@cache
+def _harms() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    rows = msgspec.convert(_table()["harm"], tuple[Harm, ...])
+    return tuple((row.says, _any_of([row.pattern])) for row in rows)
+
+
 @cache
 def phrases() -> tuple[Phrase, ...]:
     """All rows, in the order in which they are tried."""
+    return msgspec.convert(_table()["phrase"], tuple[Phrase, ...])
+
+
+@cache
+def _table() -> Mapping[str, Any]:
     source = files("kb.conversation").joinpath("phrases.toml").read_bytes()
-    return msgspec.convert(tomllib.loads(source.decode())["phrase"], tuple[Phrase, ...])
+    return tomllib.loads(source.decode())
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from index.tokens import tokenize
 from kb.check import Check
-from kb.conversation.next_step import playbooks_of
+from kb.conversation.next_step import symptom_of
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
@@ -33,7 +33,8 @@ def told_causes(
         return {}
     said = frozenset(tokenize(translate(clause))) - _ANSWERING
     ratios: dict[str, float] = {}
-    for match in playbooks_of(conversation, knowledge)[:1]:
+    symptom = symptom_of(conversation, knowledge)
+    for match in [symptom] if symptom else []:
         for key in _causes_seen(said, match.playbook, _open_check(conversation, knowledge)):
             ratios[f"{match.playbook.id}:{key}"] = NAMED_RATIO
             cases = next(one.incidents for one in match.playbook.body.causes if one.key == key)

@@ -9,6 +9,7 @@ import pytest
 
 from index.encoder import Encoder, load_encoder
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, acts_of
+from kb.conversation.phrases import Phrase, act_by_phrase, phrases
 
 SENTENCES = {
     Act.PROBLEM: (
@@ -155,3 +156,9 @@ class OtherEncoder:
 
 def test_with_another_encoder_the_words_alone_decide() -> None:
     assert only_act("what should i check first", OtherEncoder()) is Act.NEXT  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("row", phrases(), ids=lambda row: f"{row.act}-{row.examples[0][:20]}")
+def test_a_turn_of_phrase_means_its_act_and_what_looks_like_it_does_not(row: Phrase) -> None:
+    assert {act_by_phrase(example) for example in row.examples} == {row.act}
+    assert row.act not in {act_by_phrase(other) for other in row.others}

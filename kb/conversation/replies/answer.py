@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 import msgspec
 
+from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, say
 from kb.conversation.next_step import Task, cause_shown, name_of, symptom_of
-from kb.conversation.passages import Passage
+from kb.conversation.passages import Passage, passage_about
+from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import cite, describe_step, described_check
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
@@ -77,6 +79,26 @@ def with_passage(
     shows = (f"{passage.page}#{passage.number}",) if passage.step else ()
     leads = what_leads(conversation, knowledge)
     return Answer(paragraphs([said, text, leads]), shows=shows, records=(passage.page,))
+
+
+def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """What the leading pages say about a question, or else the record that its words name; None
+    where there is neither."""
+    passage = passage_about(text, conversation, knowledge)
+    if passage:
+        return with_passage(passage, "", conversation, knowledge)
+    named = likeliest_by_words(text, knowledge)
+    leading = conversation.matches[0].incident.id if conversation.matches else ""
+    if named is None or named.id == leading:
+        return None
+    language = conversation.language
+    known = say("page-about", language, record=cite(named))
+    steps = enumerate(named.body.fix, 1)
+    number, step = next(
+        ((n, one) for n, one in steps if not only_looks(one)), (1, named.body.fix[0])
+    )
+    text = paragraphs([known, describe_step(named.id, number, step, language)])
+    return Answer(text, shows=(f"{named.id}#{number}",), records=(named.id,))
 
 
 def in_short(task: Task) -> str:

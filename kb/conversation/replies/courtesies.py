@@ -7,13 +7,12 @@ import re
 from kb.conversation.acts import Acted
 from kb.conversation.language import say
 from kb.conversation.next_step import task_of
-from kb.conversation.passages import passage_about
 from kb.conversation.replies.answer import (
     Answer,
+    from_pages,
     in_short,
     sentences,
     what_leads,
-    with_passage,
     with_task,
 )
 from kb.conversation.replies.candidates import alternatives
@@ -73,13 +72,7 @@ def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) ->
     if _ASKS_FOR_OTHERS.search(acted.text):
         return alternatives(conversation, knowledge)
     if is_question(acted.text):
-        return _from_pages(acted, conversation, knowledge)
+        told = from_pages(acted.text, conversation, knowledge)
+        return told or not_understood("no-passage", conversation, knowledge)
     key = "noted" if is_statement(acted.text) else "other"
     return not_understood(key, conversation, knowledge)
-
-
-def _from_pages(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    passage = passage_about(acted.text, conversation, knowledge)
-    if passage is None:
-        return not_understood("no-passage", conversation, knowledge)
-    return with_passage(passage, "", conversation, knowledge)

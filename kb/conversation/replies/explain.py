@@ -5,14 +5,13 @@ from __future__ import annotations
 from kb.conversation.acts import Acted
 from kb.conversation.language import Language, say
 from kb.conversation.next_step import symptom_of, task_of
-from kb.conversation.passages import passage_about
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.replies.answer import (
     Answer,
+    from_pages,
     paragraphs,
     sentences,
     what_leads,
-    with_passage,
     with_task,
 )
 from kb.conversation.replies.meant import first_record, task_named
@@ -69,9 +68,9 @@ def _check_or_nothing(acted: Acted, conversation: Conversation, knowledge: Knowl
         question = say("answers", language, question=task.check.header.question)
         named = say("term", language, name=task.check.id, text=f"{task.check.title}.")
         return Answer(sentences([named, question]), shows=(task.check.id,))
-    passage = passage_about(acted.text, conversation, knowledge)
-    if passage:
-        return with_passage(passage, "", conversation, knowledge)
+    told = from_pages(acted.text, conversation, knowledge)
+    if told:
+        return told
     return Answer(sentences([say("term-unknown", language), say("term-which", language)]))
 
 

@@ -130,7 +130,6 @@ def _for_manager(conversation: Conversation, knowledge: KnowledgeBase) -> Iterat
         yield named_cause(*shown, "cause-shown", language)
     elif incident and not symptom:
         yield say("cause", language, text=first_sentence(incident.body.cause))
-    yield _state(conversation)
     yield from _told_in_short(conversation)
     yield say("manager-tried", language, count=len(conversation.done))
     task = None if conversation.solved else task_of(conversation, knowledge)

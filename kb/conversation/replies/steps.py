@@ -21,8 +21,10 @@ from kb.conversation.next_step import (
     task_of,
 )
 from kb.conversation.passages import passage_about
+from kb.conversation.phrases import harm_of
 from kb.conversation.replies.answer import (
     Answer,
+    from_pages,
     in_short,
     named_cause,
     paragraphs,
@@ -78,7 +80,7 @@ _VERIFIES = re.compile(
     re.IGNORECASE,
 )
 _UNDOES = re.compile(
-    r"\b(?:undo|roll(?:ing)?[ -]?back|revert|back out|go back)\b|回退|回滚|撤回|还原|改回",
+    r"\b(?:undo|roll\w*[ -]?(?:\w+ ){0,3}back|revert|back out|go back)\b|回退|回滚|撤回|还原|改回",
     re.IGNORECASE,
 )
 _TONIGHT = re.compile(
@@ -219,6 +221,9 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     task = task_meant(acted.text, conversation, knowledge)
     if task is None:
         return Answer(_nothing_to_do(conversation))
+    if isinstance(task, NextCheck) and _VERIFIES.search(acted.text):
+        normal = say("normal-output", language, normal=task.check.body.normal, id=task.check.id)
+        return Answer(normal, shows=(name_of(task),))
     if isinstance(task, NextCheck):
         text = paragraphs(_how_check(task, acted.text, conversation))
         return Answer(text, shows=(name_of(task),))
@@ -236,8 +241,7 @@ def _from_pages(
     "it", and where they say nothing."""
     if task_named(acted.text, conversation, knowledge):
         return None
-    passage = passage_about(acted.text, conversation, knowledge)
-    return with_passage(passage, "", conversation, knowledge) if passage else None
+    return from_pages(acted.text, conversation, knowledge)
 
 
 def _how_check(task: NextCheck, text: str, conversation: Conversation) -> Iterator[str]:
@@ -287,7 +291,10 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
     if answer:
         return answer
     task = task_meant(acted.text, conversation, knowledge)
-    if task is None:
+    harm = harm_of(acted.text)
+    if harm and not task_named(acted.text, conversation, knowledge):
+        parts = [say(f"harm-{harm}", language)]
+    elif task is None:
         parts = [say("safe-nothing", language)]
     elif isinstance(task, NextCheck):
         parts = list(_safe_check(task.check, language))
