@@ -26,6 +26,8 @@ _MIN_SHARE = 0.1
 """Of a record that is read beside a symptom, from 0 to 1."""
 _LEAST_RARITY = 0.25
 """A word that is in more records says nothing, from 0 to 1."""
+_MAX_CHARACTERS_READ = 4_000
+"""Of a message, its beginning: two screens of a terminal."""
 _MAX_WORDS = 60
 """Of a message; of a longer paste the rarest."""
 ENOUGH = 0.8
@@ -67,7 +69,7 @@ def _score(words: dict[str, float], held: frozenset[str]) -> float:
 
 def _telling(text: str, knowledge: KnowledgeBase) -> dict[str, float]:
     """The words of a text that few records have, and how rare they are."""
-    said = knowledge.rarities(frozenset(tokenize(in_english(text))))
+    said = knowledge.rarities(frozenset(tokenize(in_english(text[:_MAX_CHARACTERS_READ]))))
     telling = {word: share for word, share in said.items() if share >= _LEAST_RARITY}
     return dict(sorted(telling.items(), key=lambda pair: -pair[1])[:_MAX_WORDS])
 

@@ -41,7 +41,7 @@ def act_by_phrase(text: str) -> str | None:
 
 
 def harm_of(text: str) -> str:
-    """What there is to say about what a text asks leave for; empty without."""
+    """What a text asks leave for, as the keys of the sentences end; empty without."""
     return next((key for key, words in _harms() if words.search(text)), "")
 
 
