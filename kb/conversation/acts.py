@@ -109,9 +109,7 @@ _LEAST_SHARES = {
 }
 """Acts that turn somebody away or forget what was told are taken only where that is rather sure."""
 
-_LOOSE = frozenset(
-    {Act.OTHER, Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.NEXT}
-)
+_LOOSE = frozenset({Act.OTHER, Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.NEXT})
 """Acts beside which a turn of phrase decides, however sure the classifier is."""
 _SURE = 0.8
 """Share of another act from which on a turn of phrase does not decide."""

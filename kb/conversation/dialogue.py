@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -13,13 +13,12 @@ from kb.conversation.commands import to_command
 from kb.conversation.interpret import interpret, is_output, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
 from kb.conversation.looking import looked_now
-from kb.conversation.next_step import cause_shown, name_of, task_of
+from kb.conversation.next_step import cause_shown, name_of, shown_lately, task_of
 from kb.conversation.opening import opening
 from kb.conversation.outcome import Outcome
-from kb.conversation.passages import passage_about
 from kb.conversation.replies import Answer, answer_to, not_understood, paragraphs
-from kb.conversation.replies.answer import described_passage, described_task, in_short, named_cause
-from kb.conversation.replies.candidates import alternatives
+from kb.conversation.replies.answer import described_task, named_cause
+from kb.conversation.replies.light import in_its_light
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, combine, rank
@@ -39,17 +38,11 @@ _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act
 """Acts that are evidence."""
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 """Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
-_TURNS_REMEMBERED = 3
-"""Of the tool, in which the user still sees what to do."""
 _ASKS_WHY = re.compile(
     r"\b(?:why|what about|how come|how about|instead|not it)\b"
     r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
     re.IGNORECASE,
 )
-_CLEARLY = 0.1
-"""A fall of a confidence after which people ask what else it can be."""
-_MUCH_ABOUT = 0.9
-"""Rarities of the words that a passage shares with what was told, so that it is shown unasked."""
 
 
 def begin(diagnosis: Diagnosis, earlier: Sequence[Outcome] = ()) -> Conversation:
@@ -234,9 +227,9 @@ def _heard(
     if statement is None:
         if _is_bare(conversation):
             return _diagnosed(conversation, text, knowledge)
-        said = _said_of_it(text, conversation, knowledge)
         noted = not_understood("noted", conversation, knowledge)
-        return _answered(conversation, [noted, said] if said else [noted])
+        light = in_its_light(text, conversation, conversation, knowledge)
+        return _answered(conversation, [noted, *light])
     after = _rerank(conversation, statement)
     answers = [Answer(_reason(conversation, after, statement))]
     shown = cause_shown(after, knowledge) if statement.readings else None
@@ -246,54 +239,11 @@ def _heard(
         answers.append(Answer(after.inquiry.text))
         return _answered(after, answers)
     task = task_of(after, knowledge)
-    if task and name_of(task) not in _shown(conversation):
+    if task and name_of(task) not in shown_lately(conversation):
         todo = described_task(task, after.language)
         answers.append(Answer(todo, shows=(name_of(task),)))
-    answers += _in_its_light(text, conversation, after, knowledge)
+    answers += in_its_light(text, conversation, after, knowledge)
     return _answered(after, answers)
-
-
-def _in_its_light(
-    text: str, before: Conversation, after: Conversation, knowledge: KnowledgeBase
-) -> Iterator[Answer]:
-    """What the leading pages say of what was told, what else it can be where that speaks against
-    the first, and what is still to do where it was said before."""
-    said = _said_of_it(text, after, knowledge)
-    if said:
-        yield said
-    if _fell(before, after):
-        yield alternatives(after, knowledge)
-    task = task_of(after, knowledge)
-    if task and not said and name_of(task) in _shown(before):
-        yield Answer(say("still-next", after.language, what=in_short(task)))
-
-
-def _fell(before: Conversation, after: Conversation) -> bool:
-    """Whether the record that led is clearly less likely now."""
-    now = {match.incident.id: match.confidence for match in after.matches}
-    return any(
-        match.confidence - now.get(match.incident.id, 0.0) > _CLEARLY
-        for match in before.matches[:1]
-    )
-
-
-def _said_of_it(text: str, after: Conversation, knowledge: KnowledgeBase) -> Answer | None:
-    """What the leading pages say of what was told, unless they did before."""
-    passage = passage_about(text, after, knowledge, _MUCH_ABOUT)
-    task = task_of(after, knowledge)
-    known = _shown(after) | ({name_of(task)} if task else frozenset())
-    if passage is None or (passage.step and f"{passage.page}#{passage.number}" in known):
-        return None
-    said = described_passage(passage, after.language)
-    if any(said in turn.text for turn in after.turns):
-        return None
-    return Answer(said, records=(passage.page,))
-
-
-def _shown(conversation: Conversation) -> frozenset[str]:
-    """What the last turns of the tool told to do: said again, it would only be longer."""
-    tools = [turn for turn in conversation.turns if turn.speaker is Speaker.TOOL]
-    return frozenset(name for turn in tools[-_TURNS_REMEMBERED:] for name in turn.shows)
 
 
 def _reason(before: Conversation, after: Conversation, statement: Statement) -> str:
