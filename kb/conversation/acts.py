@@ -114,7 +114,7 @@ _LOOSE = frozenset({Act.OTHER, Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Ac
 _SURE = 0.8
 """Share of another act from which on a turn of phrase does not decide."""
 
-_STILL = re.compile(r"\bstill\b|还是|仍|依然", re.IGNORECASE)
+_STILL = re.compile(r"\b(?:still|but|though)\b|还是|仍|依然|但|不过|可是", re.IGNORECASE)
 """Not all is well."""
 
 _COMMANDS = {

@@ -22,14 +22,14 @@ from kb.conversation.replies.light import in_its_light
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, combine, rank
-from kb.conversation.subject import is_question
+from kb.conversation.subject import is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, diagnose, first_question
 from kb.log import Log
 from kb.log.clean import replace_surrogates, strip_controls
 from kb.questions import QuestionPlan, Topic, next_question
 from kb.questions.observe import NO, YES
-from kb.verdict import Verdict
+from kb.verdict import SYMPTOM_AT, Verdict
 
 _MAX_ANSWERS = 2
 """Requests of one message that are answered; a longer reply is not read."""
@@ -38,6 +38,8 @@ _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act
 """Acts that are evidence."""
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 """Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
+_MAX_LINES_AGAIN = 20
+"""Of the input that are read once more, in the order of their weight."""
 _ASKS_WHY = re.compile(
     r"\b(?:why|what about|how come|how about|instead|not it)\b"
     r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
@@ -122,15 +124,26 @@ def _acted(
         return _diagnosed(fresh, case, knowledge) if case else fresh
     if acts == {Act.OTHER} and is_answer(text):
         return _answered(conversation, [Answer(_no_answer(conversation))])
+    return _told_or_asked(conversation, text, parts, knowledge)
+
+
+def _told_or_asked(
+    conversation: Conversation, text: str, parts: Sequence[Acted], knowledge: KnowledgeBase
+) -> Conversation:
+    """What was told is evidence, and what was asked is answered."""
+    acts = {part.act for part in parts}
     evidence = _evidence(text, parts)
     requests = _requests(parts)
+    if _is_bare(conversation) and (evidence or acts <= _MAY_STATE):
+        return _diagnosed(conversation, evidence or text, knowledge)
     if evidence is None:
         remark = read_remark(text, conversation, knowledge) if acts <= _MAY_STATE else None
         if remark:
             return _heard(conversation, text, remark, knowledge)
         return _answers(conversation, requests, knowledge)
-    if _is_bare(conversation):
-        return _diagnosed(conversation, evidence, knowledge)
+    again = _diagnosed_again(conversation, evidence, knowledge)
+    if again and not requests:
+        return again
     statement = interpret(evidence, conversation, knowledge)
     if Act.CORRECTION in acts and statement:
         conversation = _corrected(conversation, statement)
@@ -228,8 +241,9 @@ def _heard(
         if _is_bare(conversation):
             return _diagnosed(conversation, text, knowledge)
         noted = not_understood("noted", conversation, knowledge)
+        kept = conversation.with_statement(Statement(text))
         light = in_its_light(text, conversation, conversation, knowledge)
-        return _answered(conversation, [noted, *light])
+        return _answered(kept, [noted, *light])
     after = _rerank(conversation, statement)
     answers = [Answer(_reason(conversation, after, statement))]
     shown = cause_shown(after, knowledge) if statement.readings else None
@@ -262,13 +276,50 @@ def _is_bare(conversation: Conversation) -> bool:
 
 def _diagnosed(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Conversation:
     """Begin with what the user tells as the case; what was said stays."""
-    diagnosis = diagnose(Log.from_text(text), knowledge)
+    diagnosis = diagnose(Log.from_text(_all_told(conversation, text)), knowledge)
     begun = begin(diagnosis)
     if _is_bare(begun) and not diagnosis.evidence.states_failure:
         return _answered(conversation, [Answer(say("other", conversation.language))])
     turn = opening(diagnosis, conversation.language)
     turns = (*conversation.turns, turn)
     return msgspec.structs.replace(begun, turns=turns, language=conversation.language)
+
+
+def _diagnosed_again(
+    conversation: Conversation, text: str, knowledge: KnowledgeBase
+) -> Conversation | None:
+    """A new beginning with all that was told, where so far everything is a guess, and that is none
+    any more; None otherwise."""
+    diagnosis = conversation.diagnosis
+    if not _is_guess(diagnosis) or conversation.matches or conversation.readings:
+        return None
+    lines = [line.text for line in diagnosis.evidence.lines[:_MAX_LINES_AGAIN]]
+    told = [one.text for one in conversation.statements]
+    found = diagnose(Log.from_text("\n".join([*lines, *told, text])), knowledge)
+    if _is_guess(found):
+        return None
+    turns = (*conversation.turns, opening(found, conversation.language))
+    begun = begin(found)
+    return msgspec.structs.replace(begun, turns=turns, language=conversation.language)
+
+
+def _is_guess(diagnosis: Diagnosis) -> bool:
+    """Whether no record leads, and no symptom is at all sure."""
+    sure = any(match.confidence >= SYMPTOM_AT for match in diagnosis.playbooks)
+    return diagnosis.verdict is Verdict.UNKNOWN and not sure
+
+
+def _all_told(conversation: Conversation, text: str) -> str:
+    """A message behind what was told in vain before it, since the tool forgot or greeted."""
+    told: list[str] = []
+    forgotten = {say("start-over", language) for language in Language}
+    for turn in conversation.turns:
+        if turn.speaker is Speaker.USER:
+            told.append(turn.text)
+        elif turn.shows or turn.text in forgotten:
+            told.clear()
+    earlier = [one for one in told if one != text and is_statement(one)]
+    return "\n".join([*earlier, text])
 
 
 def _start_over(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:

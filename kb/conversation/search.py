@@ -61,13 +61,16 @@ def search_statement(
         i: max(joint.get(i, 0.0), _TEXT_ALONE_WEIGHT * share) for i, share in text_alone.items()
     }
     known = {match.incident.id: match for match in (*by_text, *matches)}
+    reason = _reason(text, known, (was, now), conversation.language)
+    if _speaks_for_none(known, was, now):
+        return Statement("", says=(reason,), searched_text=text)
     found = sorted(known.keys() - conversation.pool.keys(), key=lambda i: (-now[i], i))
     rest = max(_MIN_CONFIDENCE, 1 - sum(joint.values())) / max(
         _MIN_CONFIDENCE, 1 - sum(was.values())
     )
     return Statement(
         "",
-        says=(_reason(text, known, (was, now), conversation.language),),
+        says=(reason,),
         factors={i: _factor(i, was, now) for i in conversation.pool.keys() | now.keys()},
         otherwise=rest,
         found=tuple(
@@ -78,6 +81,14 @@ def search_statement(
         ),
         searched_text=text,
     )
+
+
+def _speaks_for_none(
+    known: Mapping[str, Match], was: Mapping[str, float], now: Mapping[str, float]
+) -> bool:
+    """Whether no record that gains is likely enough to be shown: then words were shared by chance,
+    and nobody loses by them."""
+    return not any(now[i] > was.get(i, 0.0) and now[i] >= SHOW_AT for i in known)
 
 
 def likeliest_by_words(

@@ -98,7 +98,9 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         guess, knowledge
     )
     if incident is None:
-        return with_leader(say("no-record", language, name=quote(guess)), conversation, knowledge)
+        named = command is not None and bool(command.name)
+        said = say("no-record", language, name=quote(guess)) if named else ""
+        return with_leader(said or say("nothing-speaks", language), conversation, knowledge)
     return _why_not_record(incident, conversation, knowledge)
 
 
