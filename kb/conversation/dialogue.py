@@ -141,10 +141,10 @@ def _told_or_asked(
         if remark:
             return _heard(conversation, text, remark, knowledge)
         return _answers(conversation, requests, knowledge)
-    again = _diagnosed_again(conversation, evidence, knowledge)
+    statement = interpret(evidence, conversation, knowledge)
+    again = _diagnosed_again(conversation, statement, evidence, knowledge)
     if again and not requests:
         return again
-    statement = interpret(evidence, conversation, knowledge)
     if Act.CORRECTION in acts and statement:
         conversation = _corrected(conversation, statement)
     if not requests:
@@ -286,12 +286,16 @@ def _diagnosed(conversation: Conversation, text: str, knowledge: KnowledgeBase) 
 
 
 def _diagnosed_again(
-    conversation: Conversation, text: str, knowledge: KnowledgeBase
+    conversation: Conversation,
+    statement: Statement | None,
+    text: str,
+    knowledge: KnowledgeBase,
 ) -> Conversation | None:
-    """A new beginning with all that was told, where so far everything is a guess, and that is none
-    any more; None otherwise."""
+    """A new beginning with all that was told, where so far everything is a guess, also with what
+    was just stated, and that is none any more; None otherwise."""
     diagnosis = conversation.diagnosis
-    if not _is_guess(diagnosis) or conversation.matches or conversation.readings:
+    after = conversation.with_statement(statement) if statement else conversation
+    if not _is_guess(diagnosis) or after.matches or after.readings:
         return None
     lines = [line.text for line in diagnosis.evidence.lines[:_MAX_LINES_AGAIN]]
     told = [one.text for one in conversation.statements]
