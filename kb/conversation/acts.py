@@ -83,6 +83,12 @@ _PARTS = re.compile(
 )
 """Between two parts of a message: sentences, lines, and what `but` sets against each other."""
 _CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
+_LAST_CLAUSE = re.compile(
+    r"(?<!\s)\s*[,，;；]\s*(?:and |but |so |那|还)?([^,，;；。.!！?？\n]{3,80}[?？]?)\s*$"
+)
+_REQUESTS = frozenset({Act.NEXT, Act.SHOW_FIX, Act.HOW, Act.WHY, Act.SAFE, Act.SUMMARISE})
+_NOT_WELL = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.FAILURE, Act.TRIED, Act.CANNOT})
+"""Acts beside which a part that went well is not the end of the case."""
 COURTESIES = frozenset(
     {Act.THANKS, Act.GREETING, Act.FRUSTRATION, Act.OTHER, Act.YES, Act.NO, Act.OFF_TOPIC}
 )
@@ -106,6 +112,7 @@ _LEAST_SHARES = {
     Act.OFF_TOPIC: 0.6,
     Act.UNDO: 0.7,
     Act.START_OVER: 0.7,
+    Act.OTHERS: 0.6,
 }
 """Acts that turn somebody away or forget what was told are taken only where that is rather sure."""
 
@@ -185,15 +192,30 @@ def _printed(text: str) -> Acted:
 def _said(text: str, encoder: Encoder) -> tuple[Acted, ...]:
     """The acts of words of a person. They are taken apart where each part is understood more surely
     than the whole, and the parts do different things."""
+    asked = _asked_last(text)
+    if asked:
+        return (*_said(text[: -len(asked)].rstrip(" ,，;；"), encoder), *_said(asked, encoder))
     parts = [part for part in _PARTS.split(text) if part and part.strip()]
     if not 1 < len(parts) <= _MAX_PARTS:
         act = _read([text], encoder)[0].act
         return tuple(_beside_courtesy(text, act, encoder)) or (Acted(act, text),)
     whole, *readings = _read([text, *parts], encoder)
     acts = {reading.act for reading in readings}
+    if Act.SUCCESS in acts and acts & _NOT_WELL and _STILL.search(text):
+        return (Acted(Act.OBSERVATION, text),)
     if len(acts) > 1 and min(reading.share for reading in readings) >= whole.share:
         return tuple(Acted(one.act, part) for one, part in zip(readings, parts, strict=True))
     return tuple(_beside_courtesy(text, whole.act, encoder)) or (Acted(whole.act, text),)
+
+
+def _asked_last(text: str) -> str:
+    """The last clause of a sentence, where it is a request by rule; empty otherwise."""
+    match = _LAST_CLAUSE.search(text)
+    if not match:
+        return ""
+    clause = match[1]
+    is_request = _fixed(clause) in _REQUESTS or act_by_phrase(clause) in _REQUESTS
+    return clause if is_request else ""
 
 
 def _beside_courtesy(text: str, act: Act, encoder: Encoder) -> list[Acted]:

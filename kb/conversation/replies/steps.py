@@ -79,6 +79,12 @@ _VERIFIES = re.compile(
     r"|生效|修好|成功|正常的",
     re.IGNORECASE,
 )
+_IS_NEEDED = re.compile(
+    r"\b(?:need|needs|have|require|requires) (?:to|a|an)\b.{0,24}\b(?:reboot|restart|downtime)"
+    r"|改.{0,8}(?:需要|要|得).{0,4}(?:重启|停机)|(?:需要|得|必须).{0,4}(?:重启|停机)",
+    re.IGNORECASE,
+)
+"""Asks whether a restart belongs to the step, and not for leave to do one."""
 _UNDOES = re.compile(
     r"\b(?:undo|roll\w*[ -]?(?:\w+ ){0,3}back|revert|back out|go back)\b|回退|回滚|撤回|还原|改回",
     re.IGNORECASE,
@@ -291,7 +297,7 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
     if answer:
         return answer
     task = task_meant(acted.text, conversation, knowledge)
-    harm = harm_of(acted.text)
+    harm = "" if _IS_NEEDED.search(acted.text) else harm_of(acted.text)
     if harm and not task_named(acted.text, conversation, knowledge):
         parts = [say(f"harm-{harm}", language)]
     elif task is None:
