@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.acts import look, read_sentences, report
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, acts_of
+from kb.conversation.phrases import Phrase, act_by_phrase, phrases
 
 SENTENCES = {
     Act.PROBLEM: (
@@ -165,3 +166,9 @@ def test_sentences_of_others_are_measured(tmp_path: Path) -> None:
     assert "| all | 1 of 2 (50.0%) | 1 of 1 (100.0%) |\n" in tables
     assert "| zh | 0 of 1 (0.0%) |  |\n" in tables
     assert "| no | thanks | 1 |\n" in tables
+
+
+@pytest.mark.parametrize("row", phrases(), ids=lambda row: f"{row.act}-{row.examples[0][:20]}")
+def test_a_turn_of_phrase_means_its_act_and_what_looks_like_it_does_not(row: Phrase) -> None:
+    assert {act_by_phrase(example) for example in row.examples} == {row.act}
+    assert row.act not in {act_by_phrase(other) for other in row.others}

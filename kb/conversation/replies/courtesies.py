@@ -7,9 +7,17 @@ import re
 from kb.conversation.acts import Acted
 from kb.conversation.language import say
 from kb.conversation.next_step import task_of
-from kb.conversation.replies.answer import Answer, in_short, sentences, with_task
+from kb.conversation.replies.answer import (
+    Answer,
+    from_pages,
+    in_short,
+    sentences,
+    what_leads,
+    with_task,
+)
 from kb.conversation.replies.candidates import alternatives
 from kb.conversation.state import Conversation
+from kb.conversation.subject import is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 
 _ASKS_FOR_OTHERS = re.compile(
@@ -55,11 +63,16 @@ def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBas
     language = conversation.language
     task = task_of(conversation, knowledge)
     still = say("still-next", language, what=in_short(task)) if task else ""
-    return Answer(sentences([say(key, language), still]))
+    return Answer(sentences([say(key, language), what_leads(conversation, knowledge), still]))
 
 
 def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """What is none of the acts changes nothing; who asks for other causes is told them."""
+    """What is none of the acts changes nothing. A question is answered with what the leading pages
+    say about it; words of the field are noted."""
     if _ASKS_FOR_OTHERS.search(acted.text):
         return alternatives(conversation, knowledge)
-    return not_understood("other", conversation, knowledge)
+    if is_question(acted.text):
+        told = from_pages(acted.text, conversation, knowledge)
+        return told or not_understood("no-passage", conversation, knowledge)
+    key = "noted" if is_statement(acted.text) else "other"
+    return not_understood(key, conversation, knowledge)

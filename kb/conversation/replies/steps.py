@@ -20,12 +20,17 @@ from kb.conversation.next_step import (
     symptom_of,
     task_of,
 )
+from kb.conversation.passages import passage_about
+from kb.conversation.phrases import harm_of
 from kb.conversation.replies.answer import (
     Answer,
+    from_pages,
     in_short,
     named_cause,
     paragraphs,
     sentences,
+    with_leader,
+    with_passage,
     with_task,
 )
 from kb.conversation.replies.meant import (
@@ -34,6 +39,7 @@ from kb.conversation.replies.meant import (
     place_of,
     record_meant,
     task_meant,
+    task_named,
 )
 from kb.conversation.speech import (
     cite,
@@ -63,7 +69,29 @@ _PRICE = re.compile(
 )
 """Sentences of a step that tell its price."""
 _PREVENTS = re.compile(
-    r"\b(?:prevent|avoid|in future|next time)\w*|避免|预防|防止|以后怎么", re.IGNORECASE
+    r"\b(?:prevent|avoid|in future|next time|permanent|persist|surviv|never again)\w*"
+    r"|\b(?:stop|keep|make sure)\b.{0,40}\b(?:again|from|never|fixed|stays?)\b"
+    r"|避免|预防|防止|以后怎么|不再(?:发生|出现)|永久|固化|开机自动|还会(?:在|不会)",
+    re.IGNORECASE,
+)
+_VERIFIES = re.compile(
+    r"\b(?:works|worked|working|took|applied|effect\w*|helped|fixed|successful\w*)\b"
+    r"|生效|修好|成功|正常的",
+    re.IGNORECASE,
+)
+_IS_NEEDED = re.compile(
+    r"\b(?:need|needs|have|require|requires) (?:to|a|an)\b.{0,24}\b(?:reboot|restart|downtime)"
+    r"|改.{0,8}(?:需要|要|得).{0,4}(?:重启|停机)|(?:需要|得|必须).{0,4}(?:重启|停机)",
+    re.IGNORECASE,
+)
+"""Asks whether a restart belongs to the step, and not for leave to do one."""
+_UNDOES = re.compile(
+    r"\b(?:undo|roll\w*[ -]?(?:\w+ ){0,3}back|revert|back out|go back)\b|回退|回滚|撤回|还原|改回",
+    re.IGNORECASE,
+)
+_TONIGHT = re.compile(
+    r"\b(?:tonight|for now|until|workarounds?|temporar\w+|meantime|quick)\b|今晚|临时|先绕|先跑",
+    re.IGNORECASE,
 )
 _CAPITALS = re.compile(r"\b[A-Z][A-Z_]+\b|<[a-z][a-z _-]*>")
 _JOB_GONE = re.compile(
@@ -75,7 +103,8 @@ _JOB_GONE = re.compile(
     re.IGNORECASE,
 )
 _NO_ROOT = re.compile(
-    r"\broot\b|\bsudo\b|\bprivileges?\b|\bnot (?:an )?admin\b|\badmin rights\b|管理员|提权",
+    r"(?:\bno\b|\bnot\b|n['’]?t\b|\bwithout\b|\black).{0,20}\b(?:root|sudo|privileges?|admin)\b"
+    r"|(?:没|无|不是|不能|拿不到|缺).{0,8}(?:root|sudo|管理员|提权|权限)",
     re.IGNORECASE,
 )
 _MAX_FINDINGS_NAMED = 2
@@ -125,14 +154,33 @@ def show_fix(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase)
     numbered = step_by_number(acted.text, [incident] if incident else [])
     if numbered:
         return with_task("", numbered[0], language)
-    prevention = incident.body.prevention if incident else None
-    if prevention and _PREVENTS.search(acted.text):
-        return Answer(say("success-prevent", language, text=join_soft_breaks(prevention)))
+    if _PREVENTS.search(acted.text):
+        return _prevented(acted, incident, conversation, knowledge)
+    if _UNDOES.search(acted.text):
+        return with_leader(say("undo-fix", language), conversation, knowledge)
+    if symptom and _TONIGHT.search(acted.text):
+        return _remedies(symptom, conversation, knowledge)
     if named is None and symptom:
         return _remedies(symptom, conversation, knowledge)
     if incident:
         return _fix(incident, conversation)
     return Answer(_nothing_to_do(conversation))
+
+
+def _prevented(
+    acted: Acted, incident: Incident | None, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    """How it stays away: in the words of the record, or in general."""
+    language = conversation.language
+    prevention = incident.body.prevention if incident else None
+    if incident and prevention:
+        said = say("success-prevent", language, text=join_soft_breaks(prevention))
+        return Answer(paragraphs([said, say("prevent-everywhere", language)]))
+    passage = passage_about(acted.text, conversation, knowledge)
+    said = say("prevent-everywhere", language)
+    if passage:
+        return with_passage(passage, said, conversation, knowledge)
+    return with_leader(said, conversation, knowledge)
 
 
 def _fix(incident: Incident, conversation: Conversation) -> Answer:
@@ -166,11 +214,22 @@ def _remedies(
 
 
 def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """The command, where to run it, and what its placeholders stand for."""
+    """The command, where to run it, and what its placeholders stand for; or how to see that it
+    works."""
     language = conversation.language
+    incident = first_record(conversation)
+    if incident and _VERIFIES.search(acted.text):
+        said = say("success-verify", language, text=join_soft_breaks(incident.body.verify))
+        return with_leader(said, conversation, knowledge)
+    answer = _from_pages(acted, conversation, knowledge)
+    if answer:
+        return answer
     task = task_meant(acted.text, conversation, knowledge)
     if task is None:
         return Answer(_nothing_to_do(conversation))
+    if isinstance(task, NextCheck) and _VERIFIES.search(acted.text):
+        normal = say("normal-output", language, normal=task.check.body.normal, id=task.check.id)
+        return Answer(normal, shows=(name_of(task),))
     if isinstance(task, NextCheck):
         text = paragraphs(_how_check(task, acted.text, conversation))
         return Answer(text, shows=(name_of(task),))
@@ -179,6 +238,16 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     step = describe_step(task.incident.id, task.number, task.step, language)
     parts = [step, where, _placeholders(command or "", language)]
     return Answer(paragraphs(parts), shows=(name_of(task),), records=(task.incident.id,))
+
+
+def _from_pages(
+    acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer | None:
+    """What the leading pages say about a question that names no check or step; None for one of
+    "it", and where they say nothing."""
+    if task_named(acted.text, conversation, knowledge):
+        return None
+    return from_pages(acted.text, conversation, knowledge)
 
 
 def _how_check(task: NextCheck, text: str, conversation: Conversation) -> Iterator[str]:
@@ -224,8 +293,14 @@ def _placeholder_table() -> Mapping[str, Mapping[str, str]]:
 def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What it does to the job, what is lost, and what to save before."""
     language = conversation.language
+    answer = _from_pages(acted, conversation, knowledge)
+    if answer:
+        return answer
     task = task_meant(acted.text, conversation, knowledge)
-    if task is None:
+    harm = "" if _IS_NEEDED.search(acted.text) else harm_of(acted.text)
+    if harm and not task_named(acted.text, conversation, knowledge):
+        parts = [say(f"harm-{harm}", language)]
+    elif task is None:
         parts = [say("safe-nothing", language)]
     elif isinstance(task, NextCheck):
         parts = list(_safe_check(task.check, language))
@@ -276,6 +351,9 @@ def _to_secure(
 def cost(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """How long it takes, and its price."""
     language = conversation.language
+    answer = _from_pages(acted, conversation, knowledge)
+    if answer:
+        return answer
     task = task_meant(acted.text, conversation, knowledge)
     if task is None:
         return Answer(say("cost-nothing", language))

@@ -57,10 +57,6 @@ _FIXED = {
     Act.HOSTILE: "hostile",
 }
 """Keys of sentences that are always the same."""
-COURTESIES = frozenset(
-    {Act.THANKS, Act.GREETING, Act.FRUSTRATION, Act.OTHER, Act.YES, Act.NO, Act.OFF_TOPIC}
-)
-"""Acts that are not answered where the message holds another one."""
 
 
 def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
