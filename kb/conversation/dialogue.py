@@ -16,6 +16,7 @@ from kb.conversation.looking import looked_now
 from kb.conversation.next_step import cause_shown, name_of, shown_lately, task_of
 from kb.conversation.opening import opening
 from kb.conversation.outcome import Outcome
+from kb.conversation.readings import read_pasted
 from kb.conversation.replies import Answer, answer_to, not_understood, paragraphs
 from kb.conversation.replies.answer import described_task, named_cause
 from kb.conversation.replies.light import in_its_light
@@ -25,6 +26,7 @@ from kb.conversation.state import Conversation, Speaker, Statement, Turn, combin
 from kb.conversation.subject import is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, diagnose, first_question
+from kb.evidence.nature import is_human_written
 from kb.log import Log
 from kb.log.clean import replace_surrogates, strip_controls
 from kb.questions import QuestionPlan, Topic, next_question
@@ -96,11 +98,21 @@ def _language_of_input(diagnosis: Diagnosis) -> Language:
 
 
 def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
-    """The acts of a message. A line that a record knows is evidence, whatever else it may say."""
+    """The acts of a message. A line that a record knows is evidence, whatever else it may say, and
+    so are lines that a check knows."""
     is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
     if is_line:
         return (Acted(Act.PROBLEM, text),)
+    if _is_output_of_check(text, knowledge):
+        return (Acted(Act.OBSERVATION, text),)
     return tuple(map(_as_denial, acts_of(text)))
+
+
+def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
+    """Whether several lines hold the output of a check, and no words of a person."""
+    lines = text.split("\n")
+    is_pasted = len(lines) > 1 and not any(map(is_human_written, lines))
+    return is_pasted and read_pasted(text, knowledge) is not None
 
 
 def _as_denial(part: Acted) -> Acted:
