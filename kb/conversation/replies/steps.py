@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
+import msgspec
+
 from kb.check import Check, JobState, Loss
 from kb.conversation.acts import Acted
 from kb.conversation.done_steps import FixStep, only_looks, step_by_number
@@ -29,6 +31,7 @@ from kb.conversation.replies.answer import (
     named_cause,
     paragraphs,
     sentences,
+    steps_ahead,
     with_leader,
     with_passage,
     with_task,
@@ -122,7 +125,9 @@ def next_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     if conversation.inquiry:
         parts.append(_open_question(conversation.inquiry, language))
     if task:
-        return with_task("\n".join(parts), task, language)
+        answer = with_task("\n".join(parts), task, language)
+        text = paragraphs([answer.text, steps_ahead(task, conversation)])
+        return msgspec.structs.replace(answer, text=text)
     incident = named or first_record(conversation)
     if incident:
         verify = join_soft_breaks(incident.body.verify)
@@ -236,7 +241,7 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     command = task.step.command
     where = say("run-step-where" if command else "no-command", language)
     step = describe_step(task.incident.id, task.number, task.step, language)
-    parts = [step, where, _placeholders(command or "", language)]
+    parts = [step, where, _placeholders(command or "", language), steps_ahead(task, conversation)]
     return Answer(paragraphs(parts), shows=(name_of(task),), records=(task.incident.id,))
 
 
