@@ -39,6 +39,8 @@ _TEXT_ALONE_WEIGHT = 0.5
 _MAX_WORDS_NAMED = 5
 """Shared words named in the reason, the longest first."""
 _WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
+_IN_LETTERS = re.compile(r"[A-Za-z]{3}|[\u3400-\u9fff]{2}")
+"""A word, not a number with its unit."""
 _MAX_RECORDS_ADDED = 10
 """Records that one statement can add to the candidates; further ones are too unlikely to be
 shown."""
@@ -64,9 +66,10 @@ def search_statement(
         i: max(joint.get(i, 0.0), _TEXT_ALONE_WEIGHT * share) for i, share in text_alone.items()
     }
     known = {match.incident.id: match for match in (*by_text, *matches)}
+    rare = knowledge.rarities(frozenset(tokenize(f"{text} {translate(text)}")))
+    if _speaks_for_none(rare, known, (was, now)):
+        return Statement("", says=(_heard(text, rare, conversation.language),), searched_text=text)
     reason = _reason(text, known, (was, now), conversation.language)
-    if _speaks_for_none(text, known, (was, now), knowledge):
-        return Statement("", says=(reason,), searched_text=text)
     found = sorted(known.keys() - conversation.pool.keys(), key=lambda i: (-now[i], i))
     rest = max(_MIN_CONFIDENCE, 1 - sum(joint.values())) / max(
         _MIN_CONFIDENCE, 1 - sum(was.values())
@@ -86,17 +89,26 @@ def search_statement(
     )
 
 
+def _heard(text: str, rare: Mapping[str, float], language: Language) -> str:
+    """The rarest words of a text that brings up nothing."""
+
+    def rarity(word: str) -> float:
+        return max((rare.get(token, 0.0) for token in tokenize(word)), default=0.0)
+
+    words = [word for word in dict.fromkeys(_WORD.findall(text)) if _IN_LETTERS.search(word)]
+    words.sort(key=rarity, reverse=True)
+    return say("heard", language, words=", ".join(map(quote, words[:_MAX_WORDS_NAMED])))
+
+
 def _speaks_for_none(
-    text: str,
+    rare: Mapping[str, float],
     known: Mapping[str, Match],
     shares: tuple[Mapping[str, float], Mapping[str, float]],
-    knowledge: KnowledgeBase,
 ) -> bool:
     """Whether no record that gains is likely enough to be shown, and shares rare words: then words
     were shared by chance, and nobody loses by them."""
     was, now = shares
     gaining = [i for i in known if now[i] > was.get(i, 0.0) and now[i] >= SHOW_AT]
-    rare = knowledge.rarities(frozenset(tokenize(f"{text} {translate(text)}")))
     return not any(
         sum(rare[token] for token in _shared_tokens(rare, known[i].incident)) >= _MIN_RARITY
         for i in gaining

@@ -539,3 +539,24 @@ def test_a_new_case_told_with_the_request_to_start_over_is_taken_up(
     after = reply(symptom, f"forget it, start over. new problem: {BUS}", knowledge)
     assert "shared memory is full" in said(after)
     assert after.statements == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["how do I run that on slurm?", "how do I do that", "这个在 slurm 上怎么跑"]
+)
+def test_how_to_do_it_is_about_what_was_told_to_do(
+    symptom: Conversation, knowledge: KnowledgeBase, text: str
+) -> None:
+    task = task_of(symptom, knowledge)
+    assert isinstance(task, NextCheck)
+    assert f"[{task.check.id}]" in said(reply(symptom, text, knowledge))
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [("what is ACS? how do I see whether it is on", "acs"), ("how can I see ECC errors", "ecc")],
+)
+def test_how_to_see_something_names_the_check_for_it(
+    symptom: Conversation, knowledge: KnowledgeBase, text: str, check: str
+) -> None:
+    assert re.search(rf"\[[a-z-]*{check}[a-z-]*\]", said(reply(symptom, text, knowledge)))

@@ -8,10 +8,10 @@ import msgspec
 
 from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, say
-from kb.conversation.next_step import Task, cause_shown, name_of, symptom_of
+from kb.conversation.next_step import Task, cause_shown, name_of, open_steps, symptom_of
 from kb.conversation.passages import Passage, passage_about
 from kb.conversation.search import likeliest_by_words
-from kb.conversation.speech import cite, describe_step, described_check
+from kb.conversation.speech import cite, describe_step, described_check, first_sentence
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
@@ -19,6 +19,9 @@ from kb.evidence import EvidenceLine
 from kb.playbook import Cause, Playbook
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
+
+_MAX_STEPS_AHEAD = 4
+"""Of a fix, that are named at once."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -126,6 +129,17 @@ def what_leads(conversation: Conversation, knowledge: KnowledgeBase) -> str:
 
 def _cause_in_words(cause: Cause) -> str:
     return join_soft_breaks(cause.cause).rstrip(".")
+
+
+def steps_ahead(task: Task, conversation: Conversation) -> str:
+    """The open steps behind one, in short; empty for a check and for the last."""
+    if isinstance(task, NextCheck):
+        return ""
+    ahead = [one for one in open_steps(task.incident, conversation) if one.number > task.number]
+    steps = " ".join(
+        f"{one.number}. {first_sentence(one.step.text)}" for one in ahead[:_MAX_STEPS_AHEAD]
+    )
+    return say("steps-ahead", conversation.language, steps=steps) if steps else ""
 
 
 def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) -> str:

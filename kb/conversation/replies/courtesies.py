@@ -12,6 +12,7 @@ from kb.conversation.replies.answer import (
     from_pages,
     in_short,
     sentences,
+    steps_ahead,
     what_leads,
     with_task,
 )
@@ -63,7 +64,9 @@ def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBas
     language = conversation.language
     task = task_of(conversation, knowledge)
     still = say("still-next", language, what=in_short(task)) if task else ""
-    return Answer(sentences([say(key, language), what_leads(conversation, knowledge), still]))
+    ahead = steps_ahead(task, conversation) if task and key != "other" else ""
+    leads = what_leads(conversation, knowledge)
+    return Answer(sentences([say(key, language), leads, still, ahead]))
 
 
 def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

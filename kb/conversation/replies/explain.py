@@ -27,7 +27,7 @@ from kb.soft_breaks import join_soft_breaks
 def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """The glossary's words for it, and the first line of the log that names it."""
     language = conversation.language
-    term = find_term(acted.text)
+    term = find_term(acted.text, _subject(conversation, knowledge))
     if term is None and act_by_phrase(acted.text) == acted.act:
         return _in_plain_words(conversation, knowledge)
     if term is None:
@@ -38,6 +38,12 @@ def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeB
     parts += [say("term-in-log", language, quoted=quote_with_location(line)) for line in lines]
     parts.append(say("term-source", language, source=term.source))
     return Answer(paragraphs(parts), lines=lines)
+
+
+def _subject(conversation: Conversation, knowledge: KnowledgeBase) -> str:
+    """What leads, and the systems of the case."""
+    systems = conversation.diagnosis.evidence.facts.systems
+    return " ".join([what_leads(conversation, knowledge), *systems])
 
 
 def _in_plain_words(conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from kb.conversation.language import say
 from kb.conversation.next_step import name_of, shown_lately, symptom_of, task_of
 from kb.conversation.passages import passage_about
-from kb.conversation.replies.answer import Answer, described_passage, in_short
+from kb.conversation.replies.answer import (
+    Answer,
+    described_passage,
+    in_short,
+    sentences,
+    steps_ahead,
+)
 from kb.conversation.replies.candidates import alternatives, likeliest_causes
 from kb.conversation.speech import first_sentence
 from kb.conversation.state import Conversation
@@ -35,7 +41,8 @@ def in_its_light(
         yield alternatives(after, knowledge)
     task = task_of(after, knowledge)
     if task and after is not before and name_of(task) in shown_lately(before):
-        yield Answer(say("still-next", language, what=in_short(task)))
+        still = say("still-next", language, what=in_short(task))
+        yield Answer(sentences([still, steps_ahead(task, after)]))
 
 
 def _fell(before: Conversation, after: Conversation) -> bool:

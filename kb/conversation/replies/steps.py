@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
+import msgspec
+
 from kb.check import Check, JobState, Loss
-from kb.conversation.acts import Acted
+from kb.conversation.acts import Act, Acted
 from kb.conversation.done_steps import FixStep, only_looks, step_by_number
 from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.next_step import (
@@ -29,11 +31,13 @@ from kb.conversation.replies.answer import (
     named_cause,
     paragraphs,
     sentences,
+    steps_ahead,
     with_leader,
     with_passage,
     with_task,
 )
 from kb.conversation.replies.meant import (
+    check_about,
     first_record,
     place_named,
     place_of,
@@ -48,7 +52,7 @@ from kb.conversation.speech import (
     numbered_step,
     risk_in_words,
 )
-from kb.conversation.state import Conversation, Statement
+from kb.conversation.state import Conversation, Speaker, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck, PlaybookMatch
 from kb.incident import Incident
@@ -79,6 +83,13 @@ _VERIFIES = re.compile(
     r"|生效|修好|成功|正常的",
     re.IGNORECASE,
 )
+_OF_IT = re.compile(
+    r"\b(?:run|do|execute|try|take|paste|read|start) (?:that|this|it|these|those)\b"
+    r"|\bthat command\b"
+    r"|(?:这个|那个|它|这条|这一步|上面的).{0,6}(?:怎么|如何|在哪)|(?:怎么|如何|在哪).{0,3}(?:跑|执行|运行|做|贴)",
+    re.IGNORECASE,
+)
+"""Asks about what was told to do."""
 _IS_NEEDED = re.compile(
     r"\b(?:need|needs|have|require|requires) (?:to|a|an)\b.{0,24}\b(?:reboot|restart|downtime)"
     r"|改.{0,8}(?:需要|要|得).{0,4}(?:重启|停机)|(?:需要|得|必须).{0,4}(?:重启|停机)",
@@ -122,7 +133,9 @@ def next_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     if conversation.inquiry:
         parts.append(_open_question(conversation.inquiry, language))
     if task:
-        return with_task("\n".join(parts), task, language)
+        answer = with_task("\n".join(parts), task, language)
+        text = paragraphs([answer.text, steps_ahead(task, conversation)])
+        return msgspec.structs.replace(answer, text=text)
     incident = named or first_record(conversation)
     if incident:
         verify = join_soft_breaks(incident.body.verify)
@@ -236,17 +249,31 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     command = task.step.command
     where = say("run-step-where" if command else "no-command", language)
     step = describe_step(task.incident.id, task.number, task.step, language)
-    parts = [step, where, _placeholders(command or "", language)]
+    parts = [step, where, _placeholders(command or "", language), steps_ahead(task, conversation)]
     return Answer(paragraphs(parts), shows=(name_of(task),), records=(task.incident.id,))
+
+
+def _whole_message(acted: Acted, conversation: Conversation) -> str:
+    """The message of which a part is answered: in the part, what it is about may be "it"."""
+    last = conversation.turns[-1]
+    return last.text if last.speaker is Speaker.USER and acted.text in last.text else acted.text
 
 
 def _from_pages(
     acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
 ) -> Answer | None:
-    """What the leading pages say about a question that names no check or step; None for one of
-    "it", and where they say nothing."""
-    if task_named(acted.text, conversation, knowledge):
+    """What the pages say about a question that names no check or step: the leading ones, for how to
+    do something the check about it, or else the record that its words name. None for one of "it",
+    and where they say nothing."""
+    if _OF_IT.search(acted.text) or task_named(acted.text, conversation, knowledge):
         return None
+    passage = passage_about(acted.text, conversation, knowledge)
+    if passage:
+        return with_passage(passage, "", conversation, knowledge)
+    whole = _whole_message(acted, conversation)
+    check = check_about(whole, conversation, knowledge) if acted.act is Act.HOW else None
+    if check:
+        return Answer(paragraphs(_how_check(check, whole, conversation)), shows=(name_of(check),))
     return from_pages(acted.text, conversation, knowledge)
 
 
