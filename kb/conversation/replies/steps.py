@@ -83,6 +83,12 @@ _VERIFIES = re.compile(
     r"|生效|修好|成功|正常的",
     re.IGNORECASE,
 )
+_CHANGES = re.compile(
+    r"\b(?:change|upgrade|downgrade|add|buy|replace|update|modify|swap|resize|get more)\b"
+    r"|[加改换买扩]|升级|降级|重装|更换|调整",
+    re.IGNORECASE,
+)
+"""Something that would change the set-up, not the run of a check."""
 _OF_IT = re.compile(
     r"\b(?:run|do|execute|try|take|paste|read|start) (?:that|this|it|these|those)\b"
     r"|\bthat command\b"
@@ -92,6 +98,7 @@ _OF_IT = re.compile(
 """Asks about what was told to do."""
 _IS_NEEDED = re.compile(
     r"\b(?:need|needs|have|require|requires) (?:to|a|an)\b.{0,24}\b(?:reboot|restart|downtime)"
+    r"|\b(?:reboot|restart|downtime)\w* (?:needed|required|necessary)"
     r"|改.{0,8}(?:需要|要|得).{0,4}(?:重启|停机)|(?:需要|得|必须).{0,4}(?:重启|停机)",
     re.IGNORECASE,
 )
@@ -414,7 +421,10 @@ def duration(seconds: int, language: Language) -> str:
 def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What cannot be done is set aside, and something else is offered."""
     language = conversation.language
-    task = task_meant(acted.text, conversation, knowledge)
+    named = task_named(acted.text, conversation, knowledge)
+    if named is None and _CHANGES.search(acted.text) and not _OF_IT.search(acted.text):
+        return _without_it(acted, conversation, knowledge)
+    task = named or task_meant(acted.text, conversation, knowledge)
     aside = [name_of(task)] if task else []
     said = say("cannot", language, what=in_short(task)) if task else ""
     gone = bool(_JOB_GONE.search(acted.text))
@@ -427,6 +437,15 @@ def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -
         acted.text, says=(said,) if said else (), set_aside=tuple(aside), job_ended=gone
     )
     return _with_alternative(said, statement, conversation, knowledge)
+
+
+def _without_it(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """A change that is not possible is noted, and all other remedies are named."""
+    said = say("cannot-change", conversation.language)
+    statement = Statement(acted.text, says=(said,))
+    rest = show_fix(acted, conversation, knowledge)
+    text = paragraphs([said, rest.text])
+    return msgspec.structs.replace(rest, text=text, statement=statement)
 
 
 def _for_root(knowledge: KnowledgeBase) -> list[str]:
