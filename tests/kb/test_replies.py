@@ -579,7 +579,7 @@ def test_a_request_behind_a_success_is_answered_too(
     assert "restart" in said(after)
 
 
-@pytest.mark.parametrize("text", ["shall we leave it like that?", "就这样放着可以吗"])
+@pytest.mark.parametrize("text", ["may that setting stay that way?", "就这样放着可以吗"])
 def test_a_workaround_is_no_repair(
     match: Conversation, knowledge: KnowledgeBase, text: str
 ) -> None:

@@ -11,9 +11,7 @@ from kb.conversation.replies.answer import (
     Answer,
     from_pages,
     in_short,
-    sentences,
-    steps_ahead,
-    what_leads,
+    not_understood,
     with_task,
 )
 from kb.conversation.replies.candidates import alternatives
@@ -63,16 +61,6 @@ def frustration(_acted: Acted, conversation: Conversation, knowledge: KnowledgeB
 def fixed(key: str, conversation: Conversation) -> Answer:
     """A sentence that is always the same."""
     return Answer(say(key, conversation.language))
-
-
-def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """One line, with what is still to do."""
-    language = conversation.language
-    task = task_of(conversation, knowledge)
-    still = say("still-next", language, what=in_short(task)) if task else ""
-    ahead = steps_ahead(task, conversation) if task and key != "other" else ""
-    leads = what_leads(conversation, knowledge)
-    return Answer(sentences([say(key, language), leads, still, ahead]))
 
 
 def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

@@ -29,6 +29,7 @@ from kb.conversation.replies.answer import (
     from_pages,
     in_short,
     named_cause,
+    not_understood,
     paragraphs,
     sentences,
     steps_ahead,
@@ -89,6 +90,14 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 """Something that would change the set-up, not the run of a check."""
+_OF_SAFETY = re.compile(
+    r"\b(?:safe|safely|risk\w*|danger\w*|harm\w*|hurt\w*|affect\w*|disturb\w*|break\w*|impact\w*|kill\w*"
+    r"|los[es]\w*|down\w*|interrupt\w*|slow\w*|crash\w*|restart\w*|reboot\w*|prod\w*|live|running"
+    r"|side effects?|ok|okay|fine|allowed|careful|destructive|damage\w*|stop\w*|wait|worry)\b"
+    r"|安全|风险|影响|危险|会不会|丢|坏|停|断|敢|放心|后果|副作用|线上|生产|重启|可以|能不能|要紧|等|卡住|没事",
+    re.IGNORECASE,
+)
+"""Asks what something does to the job."""
 _OF_IT = re.compile(
     r"\b(?:run|do|execute|try|take|paste|read|start) (?:that|this|it|these|those)\b"
     r"|\bthat command\b"
@@ -334,6 +343,8 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
     harm = "" if _IS_NEEDED.search(acted.text) else harm_of(acted.text)
     if harm and not task_named(acted.text, conversation, knowledge):
         parts = [say(f"harm-{harm}", language)]
+    elif not _OF_SAFETY.search(acted.text):
+        return not_understood("no-passage", conversation, knowledge)
     elif task is None:
         parts = [say("safe-nothing", language)]
     elif isinstance(task, NextCheck):
