@@ -23,7 +23,7 @@ from kb.conversation.replies.light import in_its_light
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.speech import describe_change, tool_turn
 from kb.conversation.state import Conversation, Speaker, Statement, Turn, combine, rank
-from kb.conversation.subject import is_question, is_statement
+from kb.conversation.subject import is_of_the_field, is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, diagnose, first_question
 from kb.evidence.nature import is_human_written
@@ -38,6 +38,12 @@ _MAX_ANSWERS = 2
 
 _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.CORRECTION})
 """Acts that are evidence."""
+_NOT_ASKED = frozenset({Act.CANNOT, Act.OFF_TOPIC})
+"""Acts that a question about the field is not."""
+_ASKED_AFTER_SUCCESS = frozenset(
+    {Act.SUMMARISE, Act.HAND_OVER, Act.COST, Act.SAFE, Act.HOW, Act.SHOW_FIX, Act.EXPLAIN_TERM}
+)
+"""Requests that the answer to a success does not answer."""
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 """Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
 _MAX_LINES_AGAIN = 20
@@ -120,7 +126,9 @@ def _as_denial(part: Acted) -> Acted:
     states = scope_of(part.text) is Scope.NEGATED and not _ASKS_WHY.search(part.text)
     if part.act is Act.WHY_NOT and states:
         return Acted(Act.OBSERVATION, part.text)
-    asks = part.act is Act.CANNOT and is_question(part.text)
+    asks = part.act in _NOT_ASKED and is_question(part.text) and is_statement(part.text)
+    if part.act is Act.OFF_TOPIC and not is_of_the_field(part.text):
+        asks = False
     return Acted(Act.OTHER, part.text) if asks else part
 
 
@@ -189,8 +197,8 @@ def _requests(parts: Sequence[Acted]) -> list[Acted]:
     others = {part.act: part for part in reversed(parts) if part.act not in _TOLD}
     if Act.SUCCESS in others:
         whole = _put_together([one.text for one in parts if one.act in _TOLD | {Act.SUCCESS}])
-        notes = [others[act] for act in (Act.SUMMARISE, Act.HAND_OVER) if act in others]
-        return [Acted(Act.SUCCESS, whole), *notes[:1]]
+        asked = [part for act, part in others.items() if act in _ASKED_AFTER_SUCCESS]
+        return [Acted(Act.SUCCESS, whole), *asked[:1]]
     if any(part.act is Act.TRIED for part in parts):
         others.pop(Act.FAILURE, None)  # what was tried is said to have failed
     if Act.NEXT in others and len(others) > 1:

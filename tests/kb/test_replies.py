@@ -560,3 +560,28 @@ def test_how_to_see_something_names_the_check_for_it(
     symptom: Conversation, knowledge: KnowledgeBase, text: str, check: str
 ) -> None:
     assert re.search(rf"\[[a-z-]*{check}[a-z-]*\]", said(reply(symptom, text, knowledge)))
+
+
+def test_a_change_that_is_not_possible_leaves_the_check_open(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    after = reply(match, "I can't upgrade anything here, another team owns it", knowledge)
+    assert "without that" in said(after)
+    assert f"[{TOO_SMALL}]" in said(after)
+    assert after.set_aside == frozenset()
+
+
+def test_a_request_behind_a_success_is_answered_too(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    after = reply(match, "it works now. how long does such a change take?", knowledge)
+    assert after.solved is not None
+    assert "restart" in said(after)
+
+
+@pytest.mark.parametrize("text", ["may that setting stay that way?", "就这样放着可以吗"])
+def test_a_workaround_is_no_repair(
+    match: Conversation, knowledge: KnowledgeBase, text: str
+) -> None:
+    after = reply(match, text, knowledge)
+    assert re.search("proper fix|正式修复", said(after))

@@ -6,16 +6,26 @@ from collections.abc import Iterable
 
 import msgspec
 
+from index.tokens import tokenize
 from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, say
-from kb.conversation.next_step import Task, cause_shown, name_of, open_steps, symptom_of
-from kb.conversation.passages import Passage, passage_about
+from kb.conversation.next_step import (
+    Task,
+    cause_shown,
+    name_of,
+    open_steps,
+    symptom_of,
+    task_of,
+)
+from kb.conversation.passages import ENOUGH, Passage, passage_about
 from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import cite, describe_step, described_check, first_sentence
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
+from kb.evidence.glossary import translate
+from kb.incident import Incident
 from kb.playbook import Cause, Playbook
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
@@ -92,7 +102,7 @@ def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
         return with_passage(passage, "", conversation, knowledge)
     named = likeliest_by_words(text, knowledge)
     leading = conversation.matches[0].incident.id if conversation.matches else ""
-    if named is None or named.id == leading:
+    if named is None or named.id == leading or not _is_titled(text, named, knowledge):
         return None
     language = conversation.language
     known = say("page-about", language, record=cite(named))
@@ -102,6 +112,22 @@ def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     )
     text = paragraphs([known, describe_step(named.id, number, step, language)])
     return Answer(text, shows=(f"{named.id}#{number}",), records=(named.id,))
+
+
+def _is_titled(text: str, incident: Incident, knowledge: KnowledgeBase) -> bool:
+    """Whether the title of a record has rare words of a text."""
+    shared = set(tokenize(translate(text))) & set(tokenize(incident.title))
+    return sum(knowledge.rarities(shared).values()) >= ENOUGH
+
+
+def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """One line, with what is still to do."""
+    language = conversation.language
+    task = task_of(conversation, knowledge)
+    still = say("still-next", language, what=in_short(task)) if task else ""
+    ahead = steps_ahead(task, conversation) if task and key != "other" else ""
+    leads = what_leads(conversation, knowledge)
+    return Answer(sentences([say(key, language), leads, still, ahead]))
 
 
 def in_short(task: Task) -> str:

@@ -29,6 +29,7 @@ from kb.conversation.replies.answer import (
     from_pages,
     in_short,
     named_cause,
+    not_understood,
     paragraphs,
     sentences,
     steps_ahead,
@@ -83,6 +84,20 @@ _VERIFIES = re.compile(
     r"|生效|修好|成功|正常的",
     re.IGNORECASE,
 )
+_CHANGES = re.compile(
+    r"\b(?:change|upgrade|downgrade|add|buy|replace|update|modify|swap|resize|get more)\b"
+    r"|[加改换买扩]|升级|降级|重装|更换|调整",
+    re.IGNORECASE,
+)
+"""Something that would change the set-up, not the run of a check."""
+_OF_SAFETY = re.compile(
+    r"\b(?:safe|safely|risk\w*|danger\w*|harm\w*|hurt\w*|affect\w*|disturb\w*|break\w*|impact\w*|kill\w*"
+    r"|los[es]\w*|down\w*|interrupt\w*|slow\w*|crash\w*|restart\w*|reboot\w*|prod\w*|live|running"
+    r"|side effects?|ok|okay|fine|allowed|careful|destructive|damage\w*|stop\w*|wait|worry)\b"
+    r"|安全|风险|影响|危险|会不会|丢|坏|停|断|敢|放心|后果|副作用|线上|生产|重启|可以|能不能|要紧|等|卡住|没事",
+    re.IGNORECASE,
+)
+"""Asks what something does to the job."""
 _OF_IT = re.compile(
     r"\b(?:run|do|execute|try|take|paste|read|start) (?:that|this|it|these|those)\b"
     r"|\bthat command\b"
@@ -92,6 +107,7 @@ _OF_IT = re.compile(
 """Asks about what was told to do."""
 _IS_NEEDED = re.compile(
     r"\b(?:need|needs|have|require|requires) (?:to|a|an)\b.{0,24}\b(?:reboot|restart|downtime)"
+    r"|\b(?:reboot|restart|downtime)\w* (?:needed|required|necessary)"
     r"|改.{0,8}(?:需要|要|得).{0,4}(?:重启|停机)|(?:需要|得|必须).{0,4}(?:重启|停机)",
     re.IGNORECASE,
 )
@@ -327,6 +343,8 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
     harm = "" if _IS_NEEDED.search(acted.text) else harm_of(acted.text)
     if harm and not task_named(acted.text, conversation, knowledge):
         parts = [say(f"harm-{harm}", language)]
+    elif not _OF_SAFETY.search(acted.text):
+        return not_understood("no-passage", conversation, knowledge)
     elif task is None:
         parts = [say("safe-nothing", language)]
     elif isinstance(task, NextCheck):
@@ -414,7 +432,10 @@ def duration(seconds: int, language: Language) -> str:
 def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What cannot be done is set aside, and something else is offered."""
     language = conversation.language
-    task = task_meant(acted.text, conversation, knowledge)
+    named = task_named(acted.text, conversation, knowledge)
+    if named is None and _CHANGES.search(acted.text) and not _OF_IT.search(acted.text):
+        return _without_it(acted, conversation, knowledge)
+    task = named or task_meant(acted.text, conversation, knowledge)
     aside = [name_of(task)] if task else []
     said = say("cannot", language, what=in_short(task)) if task else ""
     gone = bool(_JOB_GONE.search(acted.text))
@@ -427,6 +448,15 @@ def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -
         acted.text, says=(said,) if said else (), set_aside=tuple(aside), job_ended=gone
     )
     return _with_alternative(said, statement, conversation, knowledge)
+
+
+def _without_it(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """A change that is not possible is noted, and all other remedies are named."""
+    said = say("cannot-change", conversation.language)
+    statement = Statement(acted.text, says=(said,))
+    rest = show_fix(acted, conversation, knowledge)
+    text = paragraphs([said, rest.text])
+    return msgspec.structs.replace(rest, text=text, statement=statement)
 
 
 def _for_root(knowledge: KnowledgeBase) -> list[str]:

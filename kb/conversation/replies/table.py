@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kb.conversation.acts import Act, Acted
+from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.candidates import most_likely, others
 from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
@@ -61,6 +61,7 @@ _FIXED = {
 
 def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What to say to a part of a message that is no evidence."""
+    acted = Acted(acted.act, acted.text[:MAX_TALK_CHARACTERS])  # a request is not longer
     reply = _REPLIES.get(acted.act)
     if reply:
         return reply(acted, conversation, knowledge)
