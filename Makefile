@@ -49,6 +49,7 @@ encoder: $(VENV)/.models
 	$(BIN)/python -m benchmarks.export_encoder index/model --trained build/encoder
 
 acts: $(VENV)/.models
+	$(BIN)/python -m benchmarks.train_act_encoder
 	$(BIN)/python -m benchmarks.train_acts
 
 confidence: $(VENV)/.models

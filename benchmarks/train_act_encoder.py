@@ -1,4 +1,4 @@
-"""Teach MiniLM to tell acts apart: `python -m benchmarks.train_act_encoder DIRECTORY`, [models].
+"""Teach MiniLM to tell acts apart: `python -m benchmarks.train_act_encoder`, [models].
 
 Starts from the plain MiniLM and learns from benchmarks/acts with a linear head over the pooled
 vector, all layers at once (Devlin et al., *BERT*, 2019, 4.1). The vocabulary is cut to ASCII and
@@ -16,7 +16,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from benchmarks.export_encoder import (
     build,
     find_source,
 )
-from benchmarks.train_acts import HELD_OUT, Examples, parts_of, read_examples
+from benchmarks.train_acts import HEAD, HELD_OUT, TAUGHT, Examples, parts_of, read_examples
 from index.encoder import GRAPH, MODEL_DIR, PROVENANCE, TOKENIZER, file_sha256
 from kb.conversation.act_model import MODEL_DIR as ACT_MODEL_DIR
 from kb.conversation.act_model import in_english
@@ -52,11 +52,12 @@ RATE_OF_CHINESE = 1e-3
 WARM_UP = 0.08
 DROPPED = 0.1
 """Share of hidden values, and of the tokens of a sentence, that are left out at random."""
+CHECKPOINT = "checkpoint.pt"
+CHECKPOINT_STEPS = 200
 LONGEST_TOKENS = 48
 LEAST_SEEN = 2
 """A Chinese character in fewer sentences stays unknown."""
 SEED = 14
-HEAD = "head.npz"
 
 _WORDS = "embeddings.word_embeddings.weight"
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
@@ -69,7 +70,7 @@ _CHINESE = re.compile(r"[\u3400-\u9fff]")
 def main() -> None:
     """Train, print the share of right acts among those left out, save and export."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_act_encoder")
-    parser.add_argument("directory", type=Path)
+    parser.add_argument("directory", type=Path, nargs="?", default=TAUGHT)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     options = parser.parse_args()
     torch.manual_seed(SEED)
@@ -80,7 +81,7 @@ def main() -> None:
     weights, old_words, tokenizer = vocabulary(examples.texts, directory)
     acts = sorted(set(examples.acts))
     model = ActEncoder(weights, old_words, len(acts))
-    train(model, tokenizer, examples.only(~held_out), acts, options.epochs)
+    train(model, tokenizer, examples.only(~held_out), acts, options.epochs, directory)
     model.save(directory)
     export(directory, options.epochs)
     check(model, tokenizer, examples.only(held_out), acts)
@@ -222,10 +223,15 @@ class ActEncoder(torch.nn.Module):
 
 
 def train(
-    model: ActEncoder, tokenizer: Tokenizer, examples: Examples, acts: Sequence[str], epochs: int
+    model: ActEncoder,
+    tokenizer: Tokenizer,
+    examples: Examples,
+    acts: Sequence[str],
+    epochs: int,
+    directory: Path,
 ) -> None:
-    """Teach the model in place; steps follow AdamW with a linear decay."""
-    chance = random.Random(SEED)
+    """Teach the model in place; steps follow AdamW with a linear decay. What a broken run left in
+    the directory is gone on with."""
     tokens = [
         encoding.ids for encoding in tokenizer.encode_batch(list(map(in_english, examples.texts)))
     ]
@@ -245,9 +251,15 @@ def train(
         lambda step: min(step / (WARM_UP * steps), (steps - step) / (steps * (1 - WARM_UP))),
     )
     model.train()
+    parts = {"model": model, "optimiser": optimiser, "schedule": schedule}
+    done = _resume(directory / CHECKPOINT, parts)
     started, total, step = time.monotonic(), 0.0, 0
-    for _epoch in range(epochs):
-        for rows in _batches(tokens, chance):
+    for epoch in range(epochs):
+        for rows in _batches(tokens, random.Random(f"{SEED} {epoch}")):
+            if step < done:
+                step += 1
+                continue
+            chance = random.Random(f"{SEED} {epoch} {step}")
             ids, seen = _padded([_thinned(tokens[row], chance) for row in rows])
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 vectors = model(ids, seen)
@@ -259,12 +271,24 @@ def train(
             optimiser.step()
             schedule.step()
             total, step = total * 0.98 + loss.item() * 0.02, step + 1
-            if step in (10, 50) or step % 100 == 0:
+            if step % 100 == 0:
+                mean = total / (1 - 0.98 ** (step - done))
                 seconds = time.monotonic() - started
-                print(
-                    f"{step}/{steps} loss {total / (1 - 0.98**step):.3f} {seconds:.0f} s",
-                    flush=True,
-                )
+                print(f"{step}/{steps} loss {mean:.3f} {seconds:.0f} s", flush=True)
+            if step % CHECKPOINT_STEPS == 0:
+                states = {name: part.state_dict() for name, part in parts.items()}
+                torch.save(states | {"step": step}, directory / CHECKPOINT)
+    (directory / CHECKPOINT).unlink(missing_ok=True)
+
+
+def _resume(checkpoint: Path, parts: Mapping[str, Any]) -> int:
+    """Load the parts from a checkpoint; return the steps it has behind it, 0 without one."""
+    if not checkpoint.exists():
+        return 0
+    states = torch.load(checkpoint)
+    for name, part in parts.items():
+        part.load_state_dict(states[name])
+    return int(states["step"])
 
 
 def check(model: ActEncoder, tokenizer: Tokenizer, examples: Examples, acts: Sequence[str]) -> None:

@@ -1,9 +1,11 @@
-"""Train the classifier of acts on benchmarks/acts: `python -m benchmarks.train_acts`, [models].
+"""Train the classifier of acts on benchmarks/acts: `python -m benchmarks.train_acts`, [models],
+after `train_act_encoder`, whose directory it reads.
 
-Two logistic regressions, of n-grams and of the encoder's vectors, whose scores are added. How much
-each is trusted, and the least share of an act, are fitted on a tenth of the sentences that neither
-learnt from; both learn from all of them afterwards. `--curve` prints the share of right acts among
-that tenth for growing parts of the others, and writes nothing.
+A logistic regression of n-grams, and the head of the encoder that was taught on acts; their scores
+are added. How much each is trusted, and the least share of an act, are fitted on a tenth of the
+sentences that neither learnt from; the regression learns from all of them afterwards. `--curve`
+learns from growing parts of the sentences, with n-grams alone, and writes no model. Either way a
+table goes into docs/quality.md.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import hashlib
 import json
 import tomllib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +27,25 @@ from scipy.sparse import csr_matrix
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
-from index.encoder import Encoder, file_sha256, load_encoder
+from benchmarks.quality import PAGE, fill
+from index.encoder import Encoder, OnnxEncoder, file_sha256
 from kb.conversation.act_model import (
     ABOUT,
     BUCKETS,
     MODEL_DIR,
     WEIGHTS,
     hashed,
-    meanings,
+    vectors,
 )
 
 SENTENCES = Path(__file__).parent / "acts"
 HELD_OUT = 10
 """One of so many sentences is not learnt from at first."""
 SEED = 14
+TAUGHT = Path("build/act-encoder")
+"""Where `train_act_encoder` writes."""
+HEAD = "head.npz"
+"""In it: the weights of the last layer."""
 OTHER = "other"
 _LOOSENESS = 20.0
 """Inverse strength of the penalty on weights."""
@@ -63,8 +70,19 @@ class Examples(msgspec.Struct, frozen=True):
         return Examples(texts, self.acts[rows], self.languages[rows])
 
 
+class Figures(msgspec.Struct, frozen=True):
+    """Shares of the sentences that are seen as what they are: those with an act by language, those
+    without one, and by language again when the likeliest act is taken however unlikely it is."""
+
+    en: float
+    zh: float
+    other: float
+    en_at_any_share: float
+    zh_at_any_share: float
+
+
 class Mixture(msgspec.Struct, frozen=True):
-    """How much the scores of each model are trusted, and the least share of an act."""
+    """How much the scores of each part are trusted, and the least share of an act."""
 
     trust: Array
     least_share: float
@@ -73,20 +91,39 @@ class Mixture(msgspec.Struct, frozen=True):
 def main() -> None:
     """Fit, print what is right among the sentences left out, and write the model."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_acts")
+    parser.add_argument("taught", type=Path, nargs="?", default=TAUGHT)
     parser.add_argument("--curve", action="store_true")
     options = parser.parse_args()
     examples = read_examples()
-    encoder = load_encoder()
-    features = [gram_matrix(examples.texts), meanings(examples.texts, encoder)]
+    grams = gram_matrix(examples.texts)
     held_out = parts_of(examples.texts, HELD_OUT) == 0
     if options.curve:
-        for share in _CURVE:
-            learnt = ~held_out & (parts_of(examples.texts, 1000) < 1000 * share)
-            print(int(learnt.sum()), report(fit(features, examples, learnt, held_out)[1]))
+        print_into_page("acts curve", "sentences", curve(grams, examples, held_out))
         return
-    mixture, figures = fit(features, examples, ~held_out, held_out)
-    print(report(figures), mixture)
-    write([learn(one, examples.acts) for one in features], mixture, figures, encoder)
+    encoder = OnnxEncoder(MODEL_DIR)
+    head = dict(np.load(options.taught / HEAD))
+    tested = examples.only(held_out)
+    by_grams = learn(grams[~held_out], examples.acts[~held_out]).decision_function(grams[held_out])
+    by_meaning = vectors(tested.texts, encoder) @ head["meaning"] + head["bias"]
+    mixture, figures = mix([by_grams, by_meaning], tested)
+    rows = {
+        "n-grams": mix([by_grams], tested)[1],
+        "the encoder": mix([by_meaning], tested)[1],
+        "both": figures,
+    }
+    print_into_page("acts", "read by", rows)
+    write(learn(grams, examples.acts), head, mixture, figures, encoder)
+
+
+def curve(grams: csr_matrix, examples: Examples, held_out: Array) -> dict[str, Figures]:
+    """The figures of n-grams alone by the number of sentences that were learnt from."""
+    rows = {}
+    for share in _CURVE:
+        learnt = ~held_out & (parts_of(examples.texts, 1000) < 1000 * share)
+        model = learn(grams[learnt], examples.acts[learnt])
+        scores = model.decision_function(grams[held_out])
+        rows[f"{learnt.sum():,}"] = mix([scores], examples.only(held_out))[1]
+    return rows
 
 
 def read_examples(directory: Path = SENTENCES) -> Examples:
@@ -121,19 +158,9 @@ def learn(features: Any, acts: Array) -> LogisticRegression:
     return model.fit(features, acts)
 
 
-def fit(
-    features: Sequence[Any], examples: Examples, learnt: Array, tested: Array
-) -> tuple[Mixture, dict[str, float]]:
-    """How to add up the models that learnt from some sentences, and how right that is on others."""
-    models = [learn(one[learnt], examples.acts[learnt]) for one in features]
-    scores = [m.decision_function(one[tested]) for m, one in zip(models, features, strict=True)]
-    return mix(scores, list(models[0].classes_), examples.only(tested))
-
-
-def mix(
-    scores: Sequence[Array], acts: list[str], examples: Examples
-) -> tuple[Mixture, dict[str, float]]:
+def mix(scores: Sequence[Array], examples: Examples) -> tuple[Mixture, Figures]:
     """The mixture that makes the true acts likeliest, and its figures."""
+    acts = sorted(set(examples.acts))
     truth = np.array([acts.index(act) for act in examples.acts])
     rows = np.arange(len(truth))
 
@@ -147,18 +174,17 @@ def mix(
     found = [_told(shares, least, other) == truth for least in _LEAST_SHARES]
     is_other = truth == other
     best = int(np.argmax([right[is_other].mean() + right[~is_other].mean() for right in found]))
-    right = found[best]
-    figures = {
-        language: round(float(right[(examples.languages == language) & ~is_other].mean()), 3)
-        for language in ("en", "zh")
-    }
-    figures |= {
-        f"{language}, no least share": round(
-            float(found[0][(examples.languages == language) & ~is_other].mean()), 3
-        )
-        for language in ("en", "zh")
-    }
-    figures["other"] = round(float(right[is_other].mean()), 3)
+
+    def seen(right: Array, language: str) -> float:
+        return float(right[(examples.languages == language) & ~is_other].mean())
+
+    figures = Figures(
+        en=seen(found[best], "en"),
+        zh=seen(found[best], "zh"),
+        other=float(found[best][is_other].mean()),
+        en_at_any_share=seen(found[0], "en"),
+        zh_at_any_share=seen(found[0], "zh"),
+    )
     return Mixture(trust, round(float(_LEAST_SHARES[best]), 2)), figures
 
 
@@ -167,37 +193,47 @@ def _told(shares: Array, least: float, other: int) -> Array:
     return np.where(shares.max(axis=1) < least, other, best)
 
 
-def report(figures: dict[str, float]) -> str:
-    """The share of sentences whose act was seen, for people."""
-    return ", ".join(f"{name} {share:.3f}" for name, share in figures.items())
+def print_into_page(part: str, first: str, rows: Mapping[str, Figures]) -> None:
+    """Print a table in Markdown, and put it into docs/quality.md."""
+    table = (
+        f"| {first} | English | Chinese | without an act |"
+        " English, at any share | Chinese, at any share |\n"
+        "| --- | --: | --: | --: | --: | --: |\n"
+    )
+    for name, figures in rows.items():
+        cells = " | ".join(f"{share:.3f}" for share in msgspec.structs.astuple(figures))
+        table += f"| {name} | {cells} |\n"
+    print(table)
+    fill(PAGE, {part: table})
 
 
 def write(
-    models: Sequence[LogisticRegression],
+    model: LogisticRegression,
+    head: Mapping[str, Array],
     mixture: Mixture,
-    figures: dict[str, float],
+    figures: Figures,
     encoder: Encoder,
 ) -> None:
-    """Write the weights, each act's in 8 bits with a scale, and where they come from."""
-    grams, meaning = (
-        model.coef_.T * trust for model, trust in zip(models, mixture.trust, strict=True)
-    )
+    """Write the weights, those of n-grams in 8 bits with a scale for each act, and where they come
+    from."""
+    of_grams, of_meaning = mixture.trust
+    grams = model.coef_.T * of_grams
     scale = np.maximum(np.abs(grams).max(axis=0), 1e-9) / 127
-    biases = (m.intercept_ * t for m, t in zip(models, mixture.trust, strict=True))
-    MODEL_DIR.mkdir(exist_ok=True)
     np.savez_compressed(
         MODEL_DIR / WEIGHTS,
         grams=np.rint(grams / scale).astype(np.int8),
         scale=scale.astype(np.float32),
-        meaning=meaning.astype(np.float16),
-        bias=sum(biases).astype(np.float32),
+        meaning=(head["meaning"] * of_meaning).astype(np.float16),
+        bias=(model.intercept_ * of_grams + head["bias"] * of_meaning).astype(np.float32),
     )
     provenance = {
         "command": "make acts",
-        "acts": list(models[0].classes_),
+        "acts": list(model.classes_),
         "encoder": encoder.name,
         "least_share": mixture.least_share,
-        "held_out": figures,
+        "held_out": {
+            name: round(share, 3) for name, share in msgspec.structs.asdict(figures).items()
+        },
         "sentences_sha256": _digest(),
         "sha256": {WEIGHTS: file_sha256(MODEL_DIR / WEIGHTS)},
     }

@@ -158,6 +158,12 @@ class Snapshot:
             )
             return search.run(query, encoder)
 
+    def rarities(self, terms: Collection[str]) -> dict[str, float]:
+        """How rare each term is among the documents, from 0 to 1."""
+        with store_errors(self._where):
+            counts = lexical.frequencies(self._connection, terms)
+        return {term: lexical.rarity(term, counts.get(term, 0), len(self)) for term in terms}
+
     def _read_document(self, number: int) -> _Stored:
         identifier, payload, checksum, tokens = only_row(
             self._connection,

@@ -1,6 +1,7 @@
-"""The classifier of acts: weights for n-grams of words and characters, and for the meaning.
+"""The classifier of acts: weights for n-grams of words and characters, and for an encoder.
 
-`make acts` trains it on the sentences of benchmarks/acts and writes `act_model/`, with provenance.
+The encoder is not that of the search: it was taught on acts, and knows Chinese characters. `make
+acts` trains both on the sentences of benchmarks/acts and writes `act_model/`, with provenance.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.encoder import Encoder
+from index.encoder import Encoder, OnnxEncoder, file_sha256
+from index.errors import EncoderError
+from kb.conversation.simplified import simplified
 from kb.evidence.glossary import gloss, has_chinese, longest_of, terms
 
 MODEL_DIR = Path(__file__).parent / "act_model"
@@ -33,15 +36,14 @@ _LONGEST_WORDS = 4
 """Words, or Chinese characters, of an n-gram."""
 _LETTERS = (3, 4)
 """Letters of the pieces of a word: they hold its stem, and survive a typing error."""
-_CHINESE = re.compile(r"[\u3400-\u9fff]+")
 _WORD = re.compile(r"[a-z_']+|[0-9]+|[\u3400-\u9fff]|[^\sa-z0-9_'\u3400-\u9fff]")
 
 Array = NDArray[Any]
 
 
 def normal(text: str) -> str:
-    """Without what says nothing of the act: widths and case."""
-    return unicodedata.normalize("NFKC", text).casefold().strip()
+    """Without what says nothing of the act: widths, case, traditional characters."""
+    return simplified(unicodedata.normalize("NFKC", text).casefold().strip())
 
 
 def words_of(text: str) -> list[str]:
@@ -94,29 +96,34 @@ def _words() -> tuple[dict[str, str], re.Pattern[str]]:
     return words, longest_of(words)
 
 
-def meanings(texts: Sequence[str], encoder: Encoder) -> Array:
-    """The vectors of the texts, without what stays Chinese: (n, dimension)."""
-    return encoder.encode([_CHINESE.sub(" ", in_english(text)) for text in texts])
+def vectors(texts: Sequence[str], encoder: Encoder) -> Array:
+    """The texts as the encoder that was taught on acts sees them: (n, dimension)."""
+    return encoder.encode([in_english(text) for text in texts])
 
 
 class ActModel:
     """The trained weights. Threads may share it."""
 
     def __init__(self, directory: Path = MODEL_DIR) -> None:
-        told = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
-        self._acts: list[str] = told["acts"]
-        self._encoder: str = told["encoder"]
-        self._other = self._acts.index("other")
-        self._least: float = told["least_share"]
-        with np.load(directory / WEIGHTS) as stored:
-            self._grams: Array = stored["grams"]
-            self._scale: Array = stored["scale"]
-            self._meaning: Array = stored["meaning"].astype(np.float32)
-            self._bias: Array = stored["bias"]
+        self._encoder = OnnxEncoder(directory)
+        try:
+            told = _read_about(directory)
+            self._acts: list[str] = told["acts"]
+            self._other = self._acts.index("other")
+            self._least: float = told["least_share"]
+            with np.load(directory / WEIGHTS) as stored:
+                self._grams: Array = stored["grams"]
+                self._scale: Array = stored["scale"]
+                self._meaning: Array = stored["meaning"].astype(np.float32)
+                self._bias: Array = stored["bias"]
+        except (OSError, ValueError, KeyError) as error:
+            raise EncoderError(
+                f"The classifier in {directory} is missing or damaged; reinstall incident-kb"
+            ) from error
 
-    def read(self, texts: Sequence[str], encoder: Encoder) -> list[tuple[str, float]]:
+    def read(self, texts: Sequence[str]) -> list[tuple[str, float]]:
         """The act of each text and its share, from 0 to 1; `other` below the least share."""
-        shares = self.shares(texts, encoder)
+        shares = self.shares(texts)
         best = shares.argmax(axis=1)
         unsure = shares.max(axis=1) < self._least
         best[unsure] = self._other
@@ -124,11 +131,10 @@ class ActModel:
             (self._acts[act], float(share)) for act, share in zip(best, shares.max(1), strict=True)
         ]
 
-    def shares(self, texts: Sequence[str], encoder: Encoder) -> Array:
+    def shares(self, texts: Sequence[str]) -> Array:
         """How likely each act is: (n, acts); rows add up to 1."""
         scores = np.stack([self._of_grams(text) for text in texts]) + self._bias
-        if encoder.name == self._encoder:  # vectors of another model mean something else
-            scores += meanings(texts, encoder) @ self._meaning
+        scores += vectors(texts, self._encoder) @ self._meaning
         odds = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares: Array = odds / odds.sum(axis=1, keepdims=True)
         return shares
@@ -138,7 +144,23 @@ class ActModel:
         return (values @ self._grams[buckets]) * self._scale
 
 
+def _read_about(directory: Path) -> dict[str, Any]:
+    """What is said of the weights.
+
+    Raises:
+        ValueError: the weights are others.
+    """
+    told: dict[str, Any] = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
+    if file_sha256(directory / WEIGHTS) != told["sha256"][WEIGHTS]:
+        raise ValueError(f"wrong SHA-256 of {WEIGHTS}")
+    return told
+
+
 @cache
 def load_act_model() -> ActModel:
-    """The shipped classifier."""
+    """The shipped classifier, which is read at the first message of a conversation.
+
+    Raises:
+        EncoderError: it is missing or damaged.
+    """
     return ActModel()

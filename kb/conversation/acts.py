@@ -14,10 +14,11 @@ from operator import itemgetter
 
 import msgspec
 
-from index.encoder import Encoder
 from kb.checks.recognise import is_prompt
 from kb.conversation.act_model import load_act_model
 from kb.conversation.commands import Request, to_command
+from kb.conversation.phrases import act_by_phrase
+from kb.conversation.simplified import simplified
 from kb.evidence.nature import is_human_written, is_log
 from kb.log.clean import replace_surrogates, strip_controls, without_escapes
 
@@ -81,8 +82,47 @@ _PARTS = re.compile(
     r"(?<=[.!?])\s+|(?<=[。！？；])|(?<!\s)\s*\n\s*|(?<!\s)\s*[,，;]\s*(?=but\b|但|不过|可是)"
 )
 """Between two parts of a message: sentences, lines, and what `but` sets against each other."""
+_CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
+_LAST_CLAUSE = re.compile(
+    r"(?<!\s)\s*[,，;；]\s*(?:and |but |so |那|还)?([^,，;；。.!！?？\n]{3,80}[?？]?)\s*$"
+)
+_REQUESTS = frozenset({Act.NEXT, Act.SHOW_FIX, Act.HOW, Act.WHY, Act.SAFE, Act.SUMMARISE})
+_NOT_WELL = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.FAILURE, Act.TRIED, Act.CANNOT})
+"""Acts beside which a part that went well is not the end of the case."""
+COURTESIES = frozenset(
+    {Act.THANKS, Act.GREETING, Act.FRUSTRATION, Act.OTHER, Act.YES, Act.NO, Act.OFF_TOPIC}
+)
+"""Acts that are not answered where the message holds another one."""
+_UNSURE_ALONE = COURTESIES | {
+    Act.PROBLEM,
+    Act.OBSERVATION,
+    Act.ENVIRONMENT,
+    Act.TRIED,
+    Act.CORRECTION,
+    Act.CANNOT,
+}
+"""Acts that a clause beside a courtesy is not read as: out of its sentence it says too little."""
+_SURE_ALONE = 0.6
+"""Least share of the act of such a clause."""
 _MAX_PARTS = 8
 """Sentences of a message that are read one by one; one with more is read as a whole."""
+
+_LEAST_SHARES = {
+    Act.HOSTILE: 0.75,
+    Act.OFF_TOPIC: 0.6,
+    Act.UNDO: 0.7,
+    Act.START_OVER: 0.7,
+    Act.OTHERS: 0.6,
+}
+"""Acts that turn somebody away or forget what was told are taken only where that is rather sure."""
+
+_LOOSE = frozenset({Act.OTHER, Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.NEXT})
+"""Acts beside which a turn of phrase decides, however sure the classifier is."""
+_SURE = 0.8
+"""Share of another act from which on a turn of phrase does not decide."""
+
+_STILL = re.compile(r"\b(?:still|but|though)\b|还是|仍|依然|但|不过|可是", re.IGNORECASE)
+"""Not all is well."""
 
 _COMMANDS = {
     Request.HELP: Act.WHO,
@@ -106,11 +146,14 @@ _FIXED = tuple(
 )
 
 
-def acts_of(text: str, encoder: Encoder) -> tuple[Acted, ...]:
+def acts_of(text: str) -> tuple[Acted, ...]:
     """The acts of a message, in its order; `OTHER` where nothing is recognised with confidence.
 
-    Lines of a program are one part, `OBSERVATION` behind a prompt and `PROBLEM` otherwise. Never
-    raises, whatever the text is; an empty one has no acts.
+    Lines of a program are one part, `OBSERVATION` behind a prompt and `PROBLEM` otherwise. An empty
+    text has no acts.
+
+    Raises:
+        EncoderError: the classifier is missing or damaged; never for what the text is.
     """
     text = strip_controls(replace_surrogates(without_escapes(text))).strip()
     if not text:
@@ -120,7 +163,7 @@ def acts_of(text: str, encoder: Encoder) -> tuple[Acted, ...]:
     return tuple(
         acted
         for is_printed, block in _blocks(text)
-        for acted in ((_printed(block),) if is_printed else _said(block, encoder))
+        for acted in ((_printed(block),) if is_printed else _said(block))
     )
 
 
@@ -149,29 +192,70 @@ def _printed(text: str) -> Acted:
     return Acted(act, text)
 
 
-def _said(text: str, encoder: Encoder) -> tuple[Acted, ...]:
+def _said(text: str) -> tuple[Acted, ...]:
     """The acts of words of a person. They are taken apart where each part is understood more surely
     than the whole, and the parts do different things."""
+    asked = _asked_last(text)
+    if asked:
+        return (*_said(text[: -len(asked)].rstrip(" ,，;；")), *_said(asked))
     parts = [part for part in _PARTS.split(text) if part and part.strip()]
     if not 1 < len(parts) <= _MAX_PARTS:
-        return (Acted(_read([text], encoder)[0].act, text),)
-    whole, *readings = _read([text, *parts], encoder)
+        act = _read([text])[0].act
+        return tuple(_beside_courtesy(text, act)) or (Acted(act, text),)
+    whole, *readings = _read([text, *parts])
     acts = {reading.act for reading in readings}
+    if Act.SUCCESS in acts and acts & _NOT_WELL and _STILL.search(text):
+        return (Acted(Act.OBSERVATION, text),)
     if len(acts) > 1 and min(reading.share for reading in readings) >= whole.share:
         return tuple(Acted(one.act, part) for one, part in zip(readings, parts, strict=True))
-    return (Acted(whole.act, text),)
+    return tuple(_beside_courtesy(text, whole.act)) or (Acted(whole.act, text),)
 
 
-def _read(texts: Sequence[str], encoder: Encoder) -> list[_Reading]:
-    model = load_act_model()
+def _asked_last(text: str) -> str:
+    """The last clause of a sentence, where it is a request by rule; empty otherwise."""
+    match = _LAST_CLAUSE.search(text)
+    if not match:
+        return ""
+    clause = match[1]
+    is_request = _fixed(clause) in _REQUESTS or act_by_phrase(clause) in _REQUESTS
+    return clause if is_request else ""
+
+
+def _beside_courtesy(text: str, act: Act) -> list[Acted]:
+    """The requests and results that stand beside a courtesy in one sentence: "thanks, that fixed
+    it", "that did not help, what else". Clauses that only tell something stay together."""
+    clauses = [clause for clause in _CLAUSES.split(text) if clause.strip()]
+    if act not in COURTESIES or not 1 < len(clauses) <= _MAX_PARTS:
+        return []
+    readings = zip(_read(clauses), clauses, strict=True)
     return [
-        _Reading(fixed, 1.0) if (fixed := _fixed(text)) else _Reading(Act(name), share)
-        for text, (name, share) in zip(texts, model.read(texts, encoder), strict=True)
+        Acted(one.act, clause)
+        for one, clause in readings
+        if one.act not in _UNSURE_ALONE and one.share >= _SURE_ALONE
     ]
+
+
+def _read(texts: Sequence[str]) -> list[_Reading]:
+    readings = load_act_model().read(texts)
+    return [_reading(text, *told) for text, told in zip(texts, readings, strict=True)]
+
+
+def _reading(text: str, name: str, share: float) -> _Reading:
+    fixed = _fixed(text)
+    if fixed:
+        return _Reading(fixed, 1.0)
+    act = Act(name)
+    phrase = act_by_phrase(simplified(text))
+    if act is Act.SUCCESS and share < _SURE and phrase is None and _STILL.search(text):
+        act = Act.OBSERVATION
+    if phrase and (act in _LOOSE or share < _SURE):
+        return _Reading(Act(phrase), max(share, _SURE))
+    return _Reading(Act.OTHER if share < _LEAST_SHARES.get(act, 0.0) else act, share)
 
 
 def _fixed(text: str) -> Act | None:
     """The act of a short phrase that has only one meaning."""
+    text = simplified(text)
     command = to_command(text)
     if command:
         return _COMMANDS[command.request]

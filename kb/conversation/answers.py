@@ -6,6 +6,7 @@ import re
 
 from kb.conversation.interpret import interpret
 from kb.conversation.language import Language, in_language, say
+from kb.conversation.naming import position_of
 from kb.conversation.state import Conversation, Statement, combine, statement_from_option
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW
@@ -62,8 +63,8 @@ def _picked(text: str, inquiry: QuestionPlan) -> int | None:
     """The index of the answer, from 0; the one behind the options is "don't know"."""
     said = text.strip().rstrip(".!。！").casefold()
     texts = [*(option.text for option in inquiry.options), DONT_KNOW]
-    if said.isdecimal():
-        number = read_int(said) or 0
+    number = read_int(said) if said.isdecimal() else position_of(said)
+    if number is not None:
         return number - 1 if 0 < number <= len(texts) else None
     for index, answer in enumerate(texts):
         if said == answer.casefold() or re.fullmatch(_OTHER_WORDS.get(answer, r"(?!)"), said):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence, Set
 import msgspec
 
 from index.tokens import tokenize
-from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted, acts_of
+from kb.conversation.acts import COURTESIES, MAX_TALK_CHARACTERS, Act, Acted, acts_of
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import (
@@ -19,10 +19,13 @@ from kb.conversation.interpret import (
     search_output,
 )
 from kb.conversation.language import Language, language_of, say
-from kb.conversation.next_step import cause_shown, name_of, task_of
+from kb.conversation.looking import looked_now
+from kb.conversation.next_step import cause_shown, name_of, shown_lately, task_of
 from kb.conversation.opening import opening
-from kb.conversation.replies import COURTESIES, Answer, answer_to, not_understood, paragraphs
+from kb.conversation.readings import read_pasted
+from kb.conversation.replies import Answer, answer_to, not_understood, paragraphs
 from kb.conversation.replies.answer import described_task, named_cause
+from kb.conversation.replies.light import in_its_light
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.speech import beginning, describe_change, tool_turn
 from kb.conversation.state import (
@@ -31,10 +34,13 @@ from kb.conversation.state import (
     Speaker,
     Statement,
     Turn,
+    combine,
     rank,
 )
+from kb.conversation.subject import is_of_the_field, is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, Match, diagnose, first_question
+from kb.evidence.nature import is_human_written
 from kb.log import Log
 from kb.log.clean import replace_surrogates, strip_controls
 from kb.outcome import Outcome
@@ -47,6 +53,12 @@ _MAX_ANSWERS = 2
 
 _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.CORRECTION})
 """Acts that are evidence."""
+_NOT_ASKED = frozenset({Act.CANNOT, Act.OFF_TOPIC})
+"""Acts that a question about the field is not."""
+_ASKED_AFTER_SUCCESS = frozenset(
+    {Act.SUMMARISE, Act.HAND_OVER, Act.COST, Act.SAFE, Act.HOW, Act.SHOW_FIX, Act.EXPLAIN_TERM}
+)
+"""Requests that the answer to a success does not answer."""
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 """Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
 _WITHOUT_CASE = COURTESIES - {Act.OTHER} | {
@@ -66,16 +78,13 @@ _SYMPTOM_OF_COMPLAINT_AT = 0.3
 none, and has a third of it."""
 _NAMES_STEP = re.compile(r"\bstep \d{1,2}\b(?!\s*[:/])", re.IGNORECASE)
 """A step of a fix, not of a training: "step 2 fixed it" is no line of a log."""
-_CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
-_TURNS_REMEMBERED = 3
-"""Of the tool, in which the user still sees what to do."""
+_MAX_LINES_AGAIN = 20
+"""Of the input that are read once more, in the order of their weight."""
 _ASKS_WHY = re.compile(
     r"\b(?:why|what about|how come|how about|instead|not it)\b"
     r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
     re.IGNORECASE,
 )
-_MAX_CLAUSES = 4
-"""Of a sentence that is read again, each by itself."""
 
 
 def begin(diagnosis: Diagnosis, earlier: Sequence[Outcome] = ()) -> Conversation:
@@ -149,42 +158,40 @@ def _language_of_input(diagnosis: Diagnosis) -> Language:
 
 
 def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
-    """The acts of a message. A line that a record knows is evidence, whatever else it may say."""
+    """The acts of a message. A line that a record knows is evidence, whatever else it may say, and
+    so are lines that a check knows."""
     is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
-    acts = acts_of(text, knowledge.encoder)
+    acts = acts_of(text)
     helped = _NAMES_STEP.search(text) and any(part.act is Act.SUCCESS for part in acts)
     if is_line and not helped:
         return (Acted(Act.PROBLEM, text),)
-    parts = tuple(_as_output(_as_denial(part), knowledge) for part in acts)
-    finer = _behind_courtesy(text, knowledge) if _is_courtesy(parts) else []
-    return tuple(finer) or parts
+    if _is_output_of_check(text, knowledge):
+        return (Acted(Act.OBSERVATION, text),)
+    return tuple(_as_output(_as_denial(part), knowledge) for part in acts)
+
+
+def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
+    """Whether several lines hold the output of a check, and no words of a person."""
+    lines = text.split("\n")
+    is_pasted = len(lines) > 1 and not any(map(is_human_written, lines))
+    return is_pasted and read_pasted(text, knowledge) is not None
 
 
 def _as_denial(part: Acted) -> Acted:
     """Who says that it is not the driver, and does not ask why, states something."""
     states = scope_of(part.text) is Scope.NEGATED and not _ASKS_WHY.search(part.text)
-    is_denial = part.act is Act.WHY_NOT and states
-    return Acted(Act.OBSERVATION, part.text) if is_denial else part
+    if part.act is Act.WHY_NOT and states:
+        return Acted(Act.OBSERVATION, part.text)
+    asks = part.act in _NOT_ASKED and is_question(part.text) and is_statement(part.text)
+    if part.act is Act.OFF_TOPIC and not is_of_the_field(part.text):
+        asks = False
+    return Acted(Act.OTHER, part.text) if asks else part
 
 
 def _as_output(part: Acted, knowledge: KnowledgeBase) -> Acted:
     """Lines of a paste that are no words to anybody, but output of a program to a record."""
     is_known = part.act is Act.OTHER and "\n" in part.text and bears_signature(part.text, knowledge)
     return Acted(Act.PROBLEM, part.text) if is_known else part
-
-
-def _is_courtesy(parts: Sequence[Acted]) -> bool:
-    return len(parts) == 1 and parts[0].act in COURTESIES
-
-
-def _behind_courtesy(text: str, knowledge: KnowledgeBase) -> list[Acted]:
-    """The requests and results that stand beside a courtesy in one sentence: "thanks, that fixed
-    it", "that did not help, what else"."""
-    clauses = [clause for clause in _CLAUSES.split(text) if clause.strip()]
-    if not 1 < len(clauses) <= _MAX_CLAUSES:
-        return []
-    parts = [part for clause in clauses for part in acts_of(clause, knowledge.encoder)]
-    return [part for part in parts if part.act not in COURTESIES | _TOLD]
 
 
 def _acted(
@@ -194,17 +201,30 @@ def _acted(
     if Act.UNDO in acts:
         return _undo(conversation)
     if Act.START_OVER in acts:
-        return _start_over(conversation, knowledge)
+        fresh = _start_over(conversation, knowledge)
+        case = _evidence("", [part for part in parts if part.act is not Act.START_OVER])
+        return _diagnosed(fresh, case, knowledge) if case else fresh
     if acts == {Act.OTHER} and is_answer(text):
         return _answered(conversation, [Answer(_no_answer(conversation))], ReplyAct.DECLINE)
+    return _told_or_asked(conversation, text, parts, knowledge)
+
+
+def _told_or_asked(
+    conversation: Conversation, text: str, parts: Sequence[Acted], knowledge: KnowledgeBase
+) -> Conversation:
+    """What was told is evidence, and what was asked is answered."""
+    acts = {part.act for part in parts}
     evidence = _evidence(text, parts)
     requests = _requests(parts)
+    if _is_bare(conversation) and (evidence or acts <= _MAY_STATE):
+        return _diagnosed(conversation, evidence or text, knowledge)
     if evidence is None:
         taken = _taken(conversation, text, acts, knowledge)
         return taken or _answers(conversation, requests, knowledge)
-    if _is_bare(conversation):
-        return _diagnosed(conversation, evidence, knowledge)
     statement = interpret(evidence, conversation, knowledge)
+    again = _diagnosed_again(conversation, statement, evidence, knowledge)
+    if again and not requests:
+        return again
     if Act.CORRECTION in acts and statement:
         conversation = _corrected(conversation, statement)
     if not requests:
@@ -242,7 +262,7 @@ def _evidence(text: str, parts: Sequence[Acted]) -> str | None:
     """What of a message is evidence: all of it where it has no other acts, and nothing of one
     that tells of a success, whose words must not lower what helped."""
     told_parts = [part.text for part in parts if part.act in _TOLD]
-    if len(told_parts) == len(parts):
+    if text and len(told_parts) == len(parts):
         return text
     if not told_parts or any(part.act is Act.SUCCESS for part in parts):
         return None
@@ -259,7 +279,8 @@ def _requests(parts: Sequence[Acted]) -> list[Acted]:
     others = {part.act: part for part in reversed(parts) if part.act not in _TOLD}
     if Act.SUCCESS in others:
         whole = _put_together([one.text for one in parts if one.act in _TOLD | {Act.SUCCESS}])
-        return [Acted(Act.SUCCESS, whole)]
+        asked = [part for act, part in others.items() if act in _ASKED_AFTER_SUCCESS]
+        return [Acted(Act.SUCCESS, whole), *asked[:1]]
     if any(part.act is Act.TRIED for part in parts):
         others.pop(Act.FAILURE, None)  # what was tried is said to have failed
     if Act.NEXT in others and len(others) > 1:
@@ -319,29 +340,30 @@ def _heard(
 ) -> Conversation:
     """Rank again, choose the next question, explain the changes, and go on with what is to do now
     where that is new."""
+    looked = looked_now(text, conversation, knowledge)
+    if looked:
+        statement = combine(text, [*([statement] if statement else []), looked])
     if statement is None:
         if _is_bare(conversation):
             return _diagnosed(conversation, text, knowledge)
-        return _answered(conversation, [not_understood("noted", conversation, knowledge)])
+        noted = not_understood("noted", conversation, knowledge)
+        kept = conversation.with_statement(Statement(text))
+        light = in_its_light(text, conversation, conversation, knowledge)
+        return _answered(kept, [noted, *light])
     after = _rerank(conversation, statement)
     answers = [Answer(_reason(conversation, after, statement))]
-    shown = cause_shown(after, knowledge) if statement.checks else None
+    shown = cause_shown(after, knowledge) if statement.readings else None
     if shown:
         answers.append(Answer(named_cause(*shown, "cause-shown", after.language)))
     if after.inquiry and after.inquiry.topic is Topic.EFFECT:
         answers.append(Answer(after.inquiry.text))
         return _answered(after, answers, ReplyAct.ASK)
     task = task_of(after, knowledge)
-    if task and name_of(task) not in _shown(conversation):
-        text = described_task(task, after.language)
-        answers.append(Answer(text, shows=(name_of(task),)))
+    if task and name_of(task) not in shown_lately(conversation):
+        todo = described_task(task, after.language)
+        answers.append(Answer(todo, shows=(name_of(task),)))
+    answers += in_its_light(text, conversation, after, knowledge)
     return _answered(after, answers, ReplyAct.UPDATE)
-
-
-def _shown(conversation: Conversation) -> frozenset[str]:
-    """What the last turns of the tool told to do: said again, it would only be longer."""
-    tools = [turn for turn in conversation.turns if turn.speaker is Speaker.TOOL]
-    return frozenset(name for turn in tools[-_TURNS_REMEMBERED:] for name in turn.shows)
 
 
 def _reason(before: Conversation, after: Conversation, statement: Statement) -> str:
@@ -370,12 +392,53 @@ def _opened(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> 
     """Begin with a text as the case; what was said stays. None where nothing is known about it, and
     it states no failure."""
     language, earlier = conversation.language, conversation.earlier
-    diagnosis = diagnose(Log.from_text(text), knowledge)
+    diagnosis = diagnose(Log.from_text(_all_told(conversation, text)), knowledge)
     begun = begin(diagnosis, earlier)
     if _is_bare(begun) and not diagnosis.evidence.states_failure:
         return None
     turns = (*conversation.turns, opening(diagnosis, language, earlier))
     return msgspec.structs.replace(begun, turns=turns, language=language)
+
+
+def _diagnosed_again(
+    conversation: Conversation,
+    statement: Statement | None,
+    text: str,
+    knowledge: KnowledgeBase,
+) -> Conversation | None:
+    """A new beginning with all that was told, where so far everything is a guess, also with what
+    was just stated, and that is none any more; None otherwise."""
+    diagnosis = conversation.diagnosis
+    after = conversation.with_statement(statement) if statement else conversation
+    if not _is_guess(diagnosis) or after.matches or after.readings:
+        return None
+    lines = [line.text for line in diagnosis.evidence.lines[:_MAX_LINES_AGAIN]]
+    told = [one.text for one in conversation.statements]
+    found = diagnose(Log.from_text("\n".join([*lines, *told, text])), knowledge)
+    if _is_guess(found):
+        return None
+    language, earlier = conversation.language, conversation.earlier
+    turns = (*conversation.turns, opening(found, language, earlier))
+    return msgspec.structs.replace(begin(found, earlier), turns=turns, language=language)
+
+
+def _is_guess(diagnosis: Diagnosis) -> bool:
+    """Whether no record leads, and no symptom is at all sure."""
+    sure = any(match.confidence >= SYMPTOM_AT for match in diagnosis.playbooks)
+    return diagnosis.verdict is Verdict.UNKNOWN and not sure
+
+
+def _all_told(conversation: Conversation, text: str) -> str:
+    """A message behind what was told in vain before it, since the tool forgot or greeted."""
+    told: list[str] = []
+    forgotten = {say("start-over", language) for language in Language}
+    for turn in conversation.turns:
+        if turn.speaker is Speaker.USER:
+            told.append(turn.text)
+        elif turn.shows or turn.text in forgotten:
+            told.clear()
+    earlier = [one for one in told if one != text and is_statement(one)]
+    return "\n".join([*earlier, text])
 
 
 def _start_over(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:

@@ -21,7 +21,9 @@ from kb.conversation.scope import Scope, scope_of
 from kb.conversation.search import likeliest_by_words, search_statement
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement, combine
+from kb.conversation.told_causes import told_causes
 from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import OutputsRead
 from kb.evidence import Evidence, collect
 from kb.log import Block
 
@@ -37,10 +39,11 @@ _PERSISTS = re.compile(
 
 def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
     """What the text states; None where nothing of it was understood."""
-    if not STEP_DONE.fullmatch(text) and is_output(text, knowledge):
-        return search_output(text, conversation, knowledge)
+    read = read_pasted(text, knowledge)
+    if not STEP_DONE.fullmatch(text) and (read or _is_printed(text, knowledge)):
+        return _of_lines(text, read, conversation, knowledge)
     parts, rest = _by_rule(text, conversation, knowledge)
-    if found := _searched(rest, conversation, knowledge):
+    if found := _told(rest, conversation, knowledge):
         parts.append(found)
     return combine(text, parts) if parts else None
 
@@ -55,7 +58,7 @@ def read_remark(
     parts, rest = _by_rule(text, conversation, knowledge)
     pool = frozenset(conversation.pool)
     telling = [clause for clause in rest if likeliest_by_words(clause, knowledge, pool)]
-    if found := _searched(telling, conversation, knowledge):
+    if found := _told(rest, conversation, knowledge, telling):
         parts.append(found)
     return combine(text, parts) if parts else None
 
@@ -64,7 +67,17 @@ def search_output(
     text: str, conversation: Conversation, knowledge: KnowledgeBase
 ) -> Statement | None:
     """What the text states as output of a program, not as words; None where it says nothing."""
-    read = read_pasted(text, knowledge)
+    return _of_lines(text, read_pasted(text, knowledge), conversation, knowledge)
+
+
+def is_output(text: str, knowledge: KnowledgeBase) -> bool:
+    """Lines of a program are not taken apart."""
+    return bool(read_pasted(text, knowledge)) or _is_printed(text, knowledge)
+
+
+def _of_lines(
+    text: str, read: OutputsRead | None, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement | None:
     found = (
         of_outputs(text, read, conversation, knowledge)
         if read
@@ -73,12 +86,14 @@ def search_output(
     return combine(text, [found]) if found else None
 
 
-def is_output(text: str, knowledge: KnowledgeBase) -> bool:
-    """Lines of a program are not taken apart."""
-    if read_pasted(text, knowledge):
-        return True
+def _is_printed(text: str, knowledge: KnowledgeBase) -> bool:
+    """Whether a text has the look of a program's lines, or a signature that it does not deny."""
     evidence = _collected(text, knowledge)
-    return bool(evidence.hits) or "\n" in text or (evidence.is_log and not evidence.human_written)
+    if "\n" in text:
+        return True
+    if evidence.human_written and scope_of(text) is not Scope.AFFIRMED:
+        return False
+    return bool(evidence.hits) or (evidence.is_log and not evidence.human_written)
 
 
 def bears_signature(text: str, knowledge: KnowledgeBase) -> bool:
@@ -123,6 +138,26 @@ def _not_now(clause: str, conversation: Conversation) -> Statement | None:
         return None
     said = say(f"scope-{scope}", conversation.language, text=quote(clause))
     return Statement("", says=(said,))
+
+
+def _told(
+    clauses: Sequence[str],
+    conversation: Conversation,
+    knowledge: KnowledgeBase,
+    telling: Sequence[str] | None = None,
+) -> Statement | None:
+    """What clauses say of the causes of the symptom, and what the words of those that are `telling`
+    bring up; all are, where it is not given."""
+    found = _searched(clauses if telling is None else telling, conversation, knowledge)
+    ratios = {
+        name: ratio
+        for clause in clauses
+        for name, ratio in told_causes(clause, conversation, knowledge).items()
+    }
+    if not ratios:
+        return found
+    base = msgspec.structs.replace(found or Statement(""), readings=ratios)
+    return speaking_for(base, ratios, conversation)
 
 
 def _searched(

@@ -25,6 +25,10 @@ _FUNCTION_WORDS = re.compile(
     r"|would|show|me|my|please|thanks?)\b",
     re.IGNORECASE,
 )
+_JOINING_WORDS = re.compile(
+    r"\b(?:the|it|we|i|you|they|that|this|and|but|with|now|after|then|still|both|all|my|our|on)\b",
+    re.IGNORECASE,
+)
 _MIN_ENGLISH_WORDS = 3
 """From so many words without Chinese on, one of them of grammar, who wrote Chinese before goes over
 to English; fewer are a command, a version or "ok"."""
@@ -35,12 +39,20 @@ def language_of(text: str, before: Language = Language.ENGLISH) -> Language:
     lines tell nothing about it."""
     if has_chinese(text):
         return Language.CHINESE
-    is_talk = (
-        "\n" not in text
-        and len(_WORDS.findall(text)) >= _MIN_ENGLISH_WORDS
-        and _FUNCTION_WORDS.search(text)
-    )
-    return Language.ENGLISH if is_talk else before
+    return Language.ENGLISH if "\n" not in text and _is_english(text) else before
+
+
+def is_talk(text: str) -> bool:
+    """Whether a line has the words that join words: a program's table has none."""
+    return has_chinese(text) or bool(_has_words(text) and _JOINING_WORDS.search(text))
+
+
+def _is_english(text: str) -> bool:
+    return _has_words(text) and bool(_FUNCTION_WORDS.search(text))
+
+
+def _has_words(text: str) -> bool:
+    return len(_WORDS.findall(text)) >= _MIN_ENGLISH_WORDS
 
 
 def say(key: str, language: Language, **values: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from kb.conversation.done_steps import FixStep, only_looks
-from kb.conversation.state import Conversation
+from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck, PlaybookMatch, Standing, next_check, weighed_playbooks
 from kb.diagnosis.confidence import belief_of_causes
@@ -14,6 +14,8 @@ from kb.incident import Incident
 from kb.playbook import Cause, Playbook
 from kb.verdict import Verdict
 
+_TURNS_REMEMBERED = 3
+"""Of the tool, in which the user still sees what to do."""
 Task = NextCheck | FixStep
 """Something to do."""
 
@@ -23,6 +25,12 @@ def name_of(task: Task) -> str:
     if isinstance(task, NextCheck):
         return task.check.id
     return f"{task.incident.id}#{task.number}"
+
+
+def shown_lately(conversation: Conversation) -> frozenset[str]:
+    """What the last turns of the tool told to do: said again, it would only be longer."""
+    tools = [turn for turn in conversation.turns if turn.speaker is Speaker.TOOL]
+    return frozenset(name for turn in tools[-_TURNS_REMEMBERED:] for name in turn.shows)
 
 
 def playbooks_of(conversation: Conversation, knowledge: KnowledgeBase) -> tuple[PlaybookMatch, ...]:

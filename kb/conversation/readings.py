@@ -11,7 +11,7 @@ import msgspec
 from index.tokens import tokenize
 from kb.checks.recognise import is_prompt
 from kb.conversation.done_steps import only_looks
-from kb.conversation.language import Language, say
+from kb.conversation.language import Language, is_talk, say
 from kb.conversation.search import STATEMENT_FILE, search_statement
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
@@ -50,6 +50,8 @@ _SENTENCES = re.compile(r"(?<=[.!?:])\s+")
 def read_pasted(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
     """The outputs of checks in a message; None where there are none. Lines of the job's own log
     are searched, whoever reads them."""
+    if "\n" not in text and not is_prompt(text) and is_talk(text):
+        return None
     read = read_text(text, STATEMENT_FILE, knowledge)
     outputs = tuple(one for one in read.outputs if one.output.lines and not one.check.header.in_log)
     names = {one.check.id for one in outputs}

@@ -29,6 +29,9 @@ _MIN_CONFIDENCE_OF_TEXT = 0.02
 text is not understood."""
 _MIN_CONFIDENCE_OF_REMARK = 0.04
 """The same where nobody may have meant the text as a statement, and it names a candidate."""
+_MIN_RARITY = 0.7
+"""Least sum of the rarities, each from 0 to 1, of the words that a text shares with a record which
+gains by it."""
 _MIN_FACTOR = 0.25
 """Minimum factor: a sentence without shared words does not rule a record out."""
 _TEXT_ALONE_WEIGHT = 0.5
@@ -36,6 +39,8 @@ _TEXT_ALONE_WEIGHT = 0.5
 _MAX_WORDS_NAMED = 5
 """Shared words named in the reason, the longest first."""
 _WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
+_IN_LETTERS = re.compile(r"[A-Za-z]{3}|[\u3400-\u9fff]{2}")
+"""A word, not a number with its unit."""
 _MAX_RECORDS_ADDED = 10
 """Records that one statement can add to the candidates; further ones are too unlikely to be
 shown."""
@@ -61,13 +66,17 @@ def search_statement(
         i: max(joint.get(i, 0.0), _TEXT_ALONE_WEIGHT * share) for i, share in text_alone.items()
     }
     known = {match.incident.id: match for match in (*by_text, *matches)}
+    rare = knowledge.rarities(frozenset(tokenize(f"{text} {translate(text)}")))
+    if _speaks_for_none(rare, known, (was, now)):
+        return Statement("", says=(_heard(text, rare, conversation.language),), searched_text=text)
+    reason = _reason(text, known, (was, now), conversation.language)
     found = sorted(known.keys() - conversation.pool.keys(), key=lambda i: (-now[i], i))
     rest = max(_MIN_CONFIDENCE, 1 - sum(joint.values())) / max(
         _MIN_CONFIDENCE, 1 - sum(was.values())
     )
     return Statement(
         "",
-        says=(_reason(text, known, (was, now), conversation.language),),
+        says=(reason,),
         factors={i: _factor(i, was, now) for i in conversation.pool.keys() | now.keys()},
         otherwise=rest,
         found=tuple(
@@ -78,6 +87,37 @@ def search_statement(
         ),
         searched_text=text,
     )
+
+
+def _heard(text: str, rare: Mapping[str, float], language: Language) -> str:
+    """The rarest words of a text that brings up nothing."""
+
+    def rarity(word: str) -> float:
+        return max((rare.get(token, 0.0) for token in tokenize(word)), default=0.0)
+
+    words = [word for word in dict.fromkeys(_WORD.findall(text)) if _IN_LETTERS.search(word)]
+    words.sort(key=rarity, reverse=True)
+    return say("heard", language, words=", ".join(map(quote, words[:_MAX_WORDS_NAMED])))
+
+
+def _speaks_for_none(
+    rare: Mapping[str, float],
+    known: Mapping[str, Match],
+    shares: tuple[Mapping[str, float], Mapping[str, float]],
+) -> bool:
+    """Whether no record that gains is likely enough to be shown, and shares rare words: then words
+    were shared by chance, and nobody loses by them."""
+    was, now = shares
+    gaining = [i for i in known if now[i] > was.get(i, 0.0) and now[i] >= SHOW_AT]
+    return not any(
+        sum(rare[token] for token in _shared_tokens(rare, known[i].incident)) >= _MIN_RARITY
+        for i in gaining
+    )
+
+
+def _shared_tokens(tokens: Iterable[str], incident: Incident) -> list[str]:
+    held = _tokens_of(incident)
+    return [token for token in tokens if token in held]
 
 
 def likeliest_by_words(
@@ -126,10 +166,14 @@ def _reason(
 
 
 def _shared_words(text: str, incident: Incident) -> list[str]:
+    held = _tokens_of(incident)
+    said = _WORD.findall(f"{text} {translate(text)}")
+    return list(dict.fromkeys(word for word in said if held.intersection(tokenize(word))))
+
+
+def _tokens_of(incident: Incident) -> set[str]:
     header, body = incident.header, incident.body
     record = " ".join(
         [header.title, *header.aliases, body.symptom, body.setting, body.cause, *body.evidence]
     )
-    held = set(tokenize(record))
-    said = _WORD.findall(f"{text} {translate(text)}")
-    return list(dict.fromkeys(word for word in said if held.intersection(tokenize(word))))
+    return set(tokenize(record))

@@ -142,7 +142,6 @@ def _move(identifier: str, was: float | None, now: float | None, language: Langu
 
 def _first(before: Sequence[Match], after: Sequence[Match], language: Language) -> str:
     first = after[0]
-    share = percent(first.confidence)
-    if before and before[0].incident.id == first.incident.id:
-        return say("still-first", language, id=first.incident.id, share=share)
-    return say("now-first", language, record=cite(first.incident), share=share)
+    same = before and before[0].incident.id == first.incident.id
+    key = "still-first" if same else "now-first"
+    return say(key, language, record=cite(first.incident), share=percent(first.confidence))

@@ -10,6 +10,8 @@ from importlib.resources import files
 
 import msgspec
 
+from index.tokens import tokenize
+
 _ASKED = re.compile(
     r"(?:what(?:'s| is| are| does| do)|whats|define|explain|meaning of|mean by|definition of)"
     r"\s+(?:an? |the |this |term )*(?P<en>\S.{0,60}?)"
@@ -40,18 +42,34 @@ class Term(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.name, *self.also)
 
 
-def find_term(text: str) -> Term | None:
+def find_term(text: str, about: str = "") -> Term | None:
     """The term that a question is about: what it asks for, or else the longest name of a term that
-    stands in it as a whole."""
+    stands in it as a whole. Of several senses, the one nearest to what the case is `about`."""
     asked = _ASKED.search(text[:_MAX_TEXT_CHARACTERS])
     if asked:
         exact = _by_name().get(_plain(asked["en"] or asked["zh"] or asked["zh2"]))
         if exact:
-            return exact
+            return _sense(exact, about)
     lower = text[:_MAX_TEXT_CHARACTERS].lower()
     found = (name for name in _longest_first() if name in lower and _is_whole(name, lower))
     name = next(found, None)
-    return _by_name()[name] if name else None
+    return _sense(_by_name()[name], about) if name else None
+
+
+def _sense(term: Term, about: str) -> Term:
+    """The term, or one with its name in its own that has more words of what it is about."""
+    words = set(tokenize(about))
+    senses = {
+        _by_name()[name].name: _by_name()[name]
+        for name in _by_name()
+        if _is_whole(term.name.lower(), name)
+    }
+
+    def shared(sense: Term) -> int:
+        return len(words & set(tokenize(f"{' '.join(sense.names)} {sense.en}")))
+
+    best = max(senses.values(), key=shared, default=term)
+    return best if shared(best) > shared(term) else term
 
 
 def _plain(name: str) -> str:

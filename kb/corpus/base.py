@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
@@ -76,6 +76,10 @@ class KnowledgeBase:
         """One curated record; None where there is none."""
         payload = self._curated.read(lambda snapshot: snapshot.payload(identifier))
         return from_payload(payload).incident if payload else None
+
+    def rarities(self, terms: Collection[str]) -> dict[str, float]:
+        """How rare each token is among the curated records, from 0 to 1."""
+        return self._curated.read(lambda snapshot: snapshot.rarities(terms))
 
     def ids(self) -> list[str]:
         """The ids of all curated records."""

@@ -253,6 +253,7 @@ def test_a_query_never_imports_torch(small_installation: Small) -> None:
         "try: main()\n"
         "except SystemExit: pass\n"
         "heavy = {'torch', 'sentence_transformers', 'transformers', 'markdown_it', 'yaml'}\n"
+        "heavy |= {'kb.conversation.act_model'}\n"
         "sys.exit(','.join(sorted(heavy & set(sys.modules))) or 0)\n"
     )
     run = small_installation.kb(program=(sys.executable, "-c", code))

@@ -341,6 +341,21 @@ def test_a_broken_model_is_one_sentence(own: Small, name: str, damage: str) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["model.onnx", "weights.npz", "acts.json"])
+def test_a_broken_classifier_of_acts_is_one_sentence_in_a_conversation_only(
+    own: Small, name: str
+) -> None:
+    path = own.home / "kb" / "conversation" / "act_model" / name
+    path.write_bytes(path.read_bytes()[:500])
+    talk = own.kb("chat", "NCCL hangs", stdin=b"thanks a lot to you all\n")
+    assert talk.returncode == 2
+    assert talk.stderr.startswith(b"Error: ")
+    assert b"reinstall incident-kb" in talk.stderr
+    assert b"Traceback" not in talk.stderr
+    assert right(own.kb("ask", "--json"))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 def test_a_model_that_rotted_gives_no_vectors(own: Small, name: str) -> None:
     overwrite(own.home / "index" / "model" / name, 0.5, b"~")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from index.encoder import Encoder, load_encoder
+from benchmarks.acts import look, read_sentences, report
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, acts_of
+from kb.conversation.phrases import Phrase, act_by_phrase, phrases
 
 SENTENCES = {
     Act.PROBLEM: (
@@ -66,13 +67,8 @@ NEAR = (
 )
 
 
-@pytest.fixture(scope="module")
-def encoder() -> Encoder:
-    return load_encoder()
-
-
-def only_act(text: str, encoder: Encoder) -> Act:
-    (acted,) = acts_of(text, encoder)
+def only_act(text: str) -> Act:
+    (acted,) = acts_of(text)
     assert acted.text == text
     return acted.act
 
@@ -91,13 +87,27 @@ def test_each_act_has_a_sentence_here_and_many_to_learn_from() -> None:
 
 
 @pytest.mark.parametrize("act", SENTENCES)
-def test_an_act_is_seen_in_both_languages(act: Act, encoder: Encoder) -> None:
-    assert [only_act(text, encoder) for text in SENTENCES[act]] == [act, act]
+def test_an_act_is_seen_in_both_languages(act: Act) -> None:
+    assert [only_act(text) for text in SENTENCES[act]] == [act, act]
 
 
 @pytest.mark.parametrize("text", NEAR)
-def test_what_only_has_the_words_of_an_act_is_none(text: str, encoder: Encoder) -> None:
-    assert only_act(text, encoder) is Act.OTHER
+def test_what_only_has_the_words_of_an_act_is_none(text: str) -> None:
+    assert only_act(text) is Act.OTHER
+
+
+@pytest.mark.parametrize(
+    ("traditional", "act"),
+    [
+        ("謝謝", Act.THANKS),
+        ("還是不行,一樣的報錯", Act.FAILURE),
+        ("為什麼不是交換機的問題", Act.WHY_NOT),
+        ("這樣做安全嗎", Act.SAFE),
+        ("我要交班了,寫一份交接", Act.HAND_OVER),
+    ],
+)
+def test_traditional_chinese_is_read(traditional: str, act: Act) -> None:
+    assert only_act(traditional) is act
 
 
 @pytest.mark.parametrize(
@@ -109,17 +119,17 @@ def test_what_only_has_the_words_of_an_act_is_none(text: str, encoder: Encoder) 
         ("yes\nwhat is an all-gather?", [Act.YES, Act.EXPLAIN_TERM]),
     ],
 )
-def test_a_message_is_taken_apart(text: str, acts: list[Act], encoder: Encoder) -> None:
-    assert [acted.act for acted in acts_of(text, encoder)] == acts
+def test_a_message_is_taken_apart(text: str, acts: list[Act]) -> None:
+    assert [acted.act for acted in acts_of(text)] == acts
 
 
-def test_lines_of_a_program_are_one_part_and_not_read_as_words(encoder: Encoder) -> None:
+def test_lines_of_a_program_are_one_part_and_not_read_as_words() -> None:
     log = "[rank0] ERROR: why not undo\n[rank1] ERROR: thanks, start over"
     command = "$ df -h /dev/shm\nFilesystem Size Used\nshm 64M 0"
 
-    assert [acted.act for acted in acts_of(log, encoder)] == [Act.PROBLEM]
-    assert [acted.act for acted in acts_of(command, encoder)] == [Act.OBSERVATION]
-    said = acts_of(f"what should i check next?\n{log}", encoder)
+    assert [acted.act for acted in acts_of(log)] == [Act.PROBLEM]
+    assert [acted.act for acted in acts_of(command)] == [Act.OBSERVATION]
+    said = acts_of(f"what should i check next?\n{log}")
     assert [(acted.act, acted.text) for acted in said] == [
         (Act.NEXT, "what should i check next?"),
         (Act.PROBLEM, log),
@@ -127,31 +137,38 @@ def test_lines_of_a_program_are_one_part_and_not_read_as_words(encoder: Encoder)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\x00\x1b[2J\x07", "\u200b"])
-def test_nothing_said_is_no_act(text: str, encoder: Encoder) -> None:
-    assert acts_of(text, encoder) == ()
+def test_nothing_said_is_no_act(text: str) -> None:
+    assert acts_of(text) == ()
 
 
 @pytest.mark.parametrize(
     "text",
     ["🔥" * 20, "\ud800 hi", "." * 900, "\n.\n" * 300, "ß" * 999, "a" * MAX_TALK_CHARACTERS],
 )
-def test_odd_characters_are_read_without_a_failure(text: str, encoder: Encoder) -> None:
-    assert acts_of(text, encoder)
+def test_odd_characters_are_read_without_a_failure(text: str) -> None:
+    assert acts_of(text)
 
 
-def test_what_is_longer_than_people_type_is_one_part(encoder: Encoder) -> None:
-    (acted,) = acts_of("why not undo. " * 80_000, encoder)
+def test_what_is_longer_than_people_type_is_one_part() -> None:
+    (acted,) = acts_of("why not undo. " * 80_000)
     assert acted.act is Act.PROBLEM
 
 
-class OtherEncoder:
-    """An encoder that a user chose: its vectors have another length, and another meaning."""
+def test_sentences_of_others_are_measured(tmp_path: Path) -> None:
+    path = tmp_path / "others.jsonl"
+    path.write_text(
+        '{"text": "what should i check first", "act": "next", "lang": "en"}\n'
+        '{"text": "谢谢", "act": "no", "lang": "zh"}\n'
+        '{"text": "hello kitty is on my mug", "act": "other", "lang": "en", "context": ""}\n',
+        encoding="utf-8",
+    )
+    tables = report(list(look(read_sentences([path]))))
+    assert "| all | 1 of 2 (50.0%) | 1 of 1 (100.0%) |\n" in tables
+    assert "| zh | 0 of 1 (0.0%) |  |\n" in tables
+    assert "| no | thanks | 1 |\n" in tables
 
-    name, dim = "another", 7
 
-    def encode(self, texts: object) -> None:
-        raise AssertionError("its vectors say nothing to the weights")
-
-
-def test_with_another_encoder_the_words_alone_decide() -> None:
-    assert only_act("what should i check first", OtherEncoder()) is Act.NEXT  # type: ignore[arg-type]
+@pytest.mark.parametrize("row", phrases(), ids=lambda row: f"{row.act}-{row.examples[0][:20]}")
+def test_a_turn_of_phrase_means_its_act_and_what_looks_like_it_does_not(row: Phrase) -> None:
+    assert {act_by_phrase(example) for example in row.examples} == {row.act}
+    assert row.act not in {act_by_phrase(other) for other in row.others}

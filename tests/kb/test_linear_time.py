@@ -250,7 +250,7 @@ FUNCTIONS: dict[str, Reader] = {
 }
 
 TALK: dict[str, Callable[[str, Conversation, KnowledgeBase], object]] = {
-    "acts_of": lambda text, _conversation, knowledge: acts_of(text, knowledge.encoder),
+    "acts_of": lambda text, _conversation, _knowledge: acts_of(text),
     "match_answer": match_answer,
     "parse_done_step": parse_done_step,
     "interpret": interpret,
@@ -330,8 +330,10 @@ def _growth(reader: Reader, head: str, piece: str, tail: str) -> str | None:
     for characters in (reader.longest // _STEP, reader.longest):
         for repeats in _REPEATS:
             texts = [text(length) for length in (0, characters // _STEP, characters)]
-            fixed, shorter, longer = _seconds(reader, texts, repeats)
-            if longer - fixed <= _MAX_RATIO * max(shorter - fixed, 0) + fixed + _SLACK_SECONDS:
+            empty, shorter, longer = _seconds(reader, texts, repeats)
+            # An empty text that takes longer than a short one goes another way.
+            fixed = empty if empty < shorter else 0
+            if longer - fixed <= _MAX_RATIO * (shorter - fixed) + fixed + _SLACK_SECONDS:
                 break
         else:
             return f"{head}{piece!r}*n{tail}: {shorter:.4f} s, {_STEP}*n: {longer:.4f} s"

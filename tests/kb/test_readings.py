@@ -173,6 +173,19 @@ def test_who_pastes_the_output_of_the_check_is_told_the_next_one(knowledge: Know
     assert named in again
 
 
+def test_an_output_without_a_prompt_and_without_the_look_of_a_log_is_read(
+    knowledge: KnowledgeBase,
+) -> None:
+    stacks = (
+        '== gpu-3 rank 0 pid 51\nThread 51 (active): "MainThread"\n'
+        "    export_weights (jobs/out.py:9)\n    main (jobs/run.py:30)\n"
+        '== gpu-3 rank 1 pid 52\nThread 52 (active): "MainThread"\n'
+        "    barrier (torch/distributed/distributed_c10d.py:4818)\n"
+    )
+    after = reply(opened("the training hangs", knowledge), stacks, knowledge)
+    assert "py-spy-dump" in after.checks
+
+
 def test_the_same_output_pasted_twice_counts_once(knowledge: KnowledgeBase) -> None:
     once = reply(opened(SEGMENT, knowledge), SMALL, knowledge)
     twice = reply(once, SMALL, knowledge)

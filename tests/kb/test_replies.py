@@ -469,3 +469,119 @@ def test_a_damaged_list_of_outcomes_is_set_aside(
     assert Outcomes(Settings(), told.append).load() == ()
     assert "damaged" in told[0]
     assert (tmp_path / "outcomes.damaged.json").exists()
+
+
+BUS = "all ranks die with a bus error when the workers start"
+
+
+@pytest.fixture(scope="module")
+def bus(knowledge: KnowledgeBase) -> Conversation:
+    """A symptom is open, and so is its first check, the size of /dev/shm."""
+    conversation = begin(diagnose(Log.from_text(BUS), knowledge))
+    assert name_of(task_of(conversation, knowledge)) == "df-shm"
+    return conversation
+
+
+@pytest.mark.parametrize("text", ["64M", "it shows 64M", "只有 64M"])
+def test_a_short_answer_to_a_check_is_read(
+    bus: Conversation, knowledge: KnowledgeBase, text: str
+) -> None:
+    after = reply(bus, text, knowledge)
+    assert "Container's /dev/shm is too small" in said(after)
+    assert after.readings["bus-error-shm:shm-small"] > 1
+
+
+def test_a_question_changes_nothing_and_is_answered_from_the_leading_pages(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    after = reply(match, "can I use a memory emptyDir for that on Kubernetes?", knowledge)
+    assert f"[{TOO_SMALL}]" in said(after)
+    assert "emptyDir" in said(after)
+    assert after.statements == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("our shift changes at six", "Shared memory|shared memory"),
+        ("the vendor visits us on Thursday", "Shared memory|shared memory"),
+        ("explain it as if I were new here", "shared memory"),
+        ("would a faster CPU help here?", "does not take the cause away"),
+        ("should I restart now or leave it hanging?", "not in a checkpoint"),
+        ("how do we prevent that in future", "every node"),
+        ("how do I roll that change back later", "set it back"),
+        ("how can I verify that it took effect", "To be sure"),
+    ],
+)
+def test_what_no_record_speaks_of_gets_what_leads_or_what_holds_in_general(
+    match: Conversation, knowledge: KnowledgeBase, text: str, word: str
+) -> None:
+    after = reply(match, text, knowledge)
+    assert re.search(word, said(after))
+    assert "did not understand" not in said(after)
+    assert after.matches == match.matches
+
+
+def test_the_output_of_a_step_that_looks_leads_to_the_next_step(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    pasted = (
+        "$ df -h /dev/shm\nFilesystem Size Used Avail Use% Mounted on\nshm 64M 64M 0 100% /dev/shm"
+    )
+    after = reply(match, pasted, knowledge)
+    assert (TOO_SMALL, 1) in after.done
+    assert f"Step 2 for [{TOO_SMALL}]" in said(after)
+
+
+def test_a_new_case_told_with_the_request_to_start_over_is_taken_up(
+    symptom: Conversation, knowledge: KnowledgeBase
+) -> None:
+    after = reply(symptom, f"forget it, start over. new problem: {BUS}", knowledge)
+    assert "shared memory is full" in said(after)
+    assert after.statements == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["how do I run that on slurm?", "how do I do that", "这个在 slurm 上怎么跑"]
+)
+def test_how_to_do_it_is_about_what_was_told_to_do(
+    symptom: Conversation, knowledge: KnowledgeBase, text: str
+) -> None:
+    task = task_of(symptom, knowledge)
+    assert isinstance(task, NextCheck)
+    assert f"[{task.check.id}]" in said(reply(symptom, text, knowledge))
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [("what is ACS? how do I see whether it is on", "acs"), ("how can I see ECC errors", "ecc")],
+)
+def test_how_to_see_something_names_the_check_for_it(
+    symptom: Conversation, knowledge: KnowledgeBase, text: str, check: str
+) -> None:
+    assert re.search(rf"\[[a-z-]*{check}[a-z-]*\]", said(reply(symptom, text, knowledge)))
+
+
+def test_a_change_that_is_not_possible_leaves_the_check_open(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    after = reply(match, "I can't upgrade anything here, another team owns it", knowledge)
+    assert "without that" in said(after)
+    assert f"[{TOO_SMALL}]" in said(after)
+    assert after.set_aside == frozenset()
+
+
+def test_a_request_behind_a_success_is_answered_too(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    after = reply(match, "it works now. how long does such a change take?", knowledge)
+    assert after.solved is not None
+    assert "restart" in said(after)
+
+
+@pytest.mark.parametrize("text", ["may that setting stay that way?", "就这样放着可以吗"])
+def test_a_workaround_is_no_repair(
+    match: Conversation, knowledge: KnowledgeBase, text: str
+) -> None:
+    after = reply(match, text, knowledge)
+    assert re.search("proper fix|正式修复", said(after))

@@ -6,14 +6,32 @@ from collections.abc import Iterable
 
 import msgspec
 
+from index.tokens import tokenize
+from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, say
-from kb.conversation.next_step import Task, name_of
-from kb.conversation.speech import describe_step, described_check
-from kb.conversation.state import ReplyAct, Statement
+from kb.conversation.next_step import (
+    Task,
+    cause_shown,
+    name_of,
+    open_steps,
+    symptom_of,
+    task_of,
+)
+from kb.conversation.passages import ENOUGH, Passage, passage_about
+from kb.conversation.search import likeliest_by_words
+from kb.conversation.speech import cite, describe_step, described_check, first_sentence
+from kb.conversation.state import Conversation, ReplyAct, Statement
+from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
+from kb.evidence.glossary import translate
+from kb.incident import Incident
 from kb.playbook import Cause, Playbook
 from kb.soft_breaks import join_soft_breaks
+from kb.verdict import percent
+
+_MAX_STEPS_AHEAD = 4
+"""Of a fix, that are named at once."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -55,11 +73,101 @@ def described_task(task: Task, language: Language) -> str:
     return describe_step(task.incident.id, task.number, task.step, language)
 
 
+def described_passage(passage: Passage, language: Language) -> str:
+    """What a page says; a step of a fix with its command ready to copy."""
+    if passage.step:
+        return describe_step(passage.page, passage.number, passage.step, language)
+    return say("passage", language, text=passage.text.replace("\n", " "), id=passage.page)
+
+
+def with_leader(said: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """Something said, and what leads."""
+    return Answer(paragraphs([said, what_leads(conversation, knowledge)]))
+
+
+def with_passage(
+    passage: Passage, said: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    """Something said, what a page says about it, and what leads."""
+    text = described_passage(passage, conversation.language)
+    shows = (f"{passage.page}#{passage.number}",) if passage.step else ()
+    leads = what_leads(conversation, knowledge)
+    return Answer(paragraphs([said, text, leads]), shows=shows, records=(passage.page,))
+
+
+def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """What the leading pages say about a question, or else the record that its words name; None
+    where there is neither."""
+    passage = passage_about(text, conversation, knowledge)
+    if passage:
+        return with_passage(passage, "", conversation, knowledge)
+    named = likeliest_by_words(text, knowledge)
+    leading = conversation.matches[0].incident.id if conversation.matches else ""
+    if named is None or named.id == leading or not _is_titled(text, named, knowledge):
+        return None
+    language = conversation.language
+    known = say("page-about", language, record=cite(named))
+    steps = enumerate(named.body.fix, 1)
+    number, step = next(
+        ((n, one) for n, one in steps if not only_looks(one)), (1, named.body.fix[0])
+    )
+    text = paragraphs([known, describe_step(named.id, number, step, language)])
+    return Answer(text, shows=(f"{named.id}#{number}",), records=(named.id,))
+
+
+def _is_titled(text: str, incident: Incident, knowledge: KnowledgeBase) -> bool:
+    """Whether the title of a record has rare words of a text."""
+    shared = set(tokenize(translate(text))) & set(tokenize(incident.title))
+    return sum(knowledge.rarities(shared).values()) >= ENOUGH
+
+
+def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """One line, with what is still to do."""
+    language = conversation.language
+    task = task_of(conversation, knowledge)
+    still = say("still-next", language, what=in_short(task)) if task else ""
+    ahead = steps_ahead(task, conversation) if task and key != "other" else ""
+    leads = what_leads(conversation, knowledge)
+    act = ReplyAct.UPDATE if key == "noted" else ReplyAct.DECLINE
+    return Answer(sentences([say(key, language), leads, still, ahead]), act=act)
+
+
 def in_short(task: Task) -> str:
     """A check or a step in a line, without its command."""
     if isinstance(task, NextCheck):
         return f"{task.check.title} [{task.check.id}]"
     return f"{task.number}. {task.step.text} [{task.incident.id}]".replace("\n", " ")
+
+
+def what_leads(conversation: Conversation, knowledge: KnowledgeBase) -> str:
+    """The cause that was shown, the symptom or the record that leads, in words; empty without."""
+    language = conversation.language
+    shown = cause_shown(conversation, knowledge)
+    symptom = symptom_of(conversation, knowledge)
+    if symptom and shown:
+        return say("leads-cause", language, cause=_cause_in_words(shown[1]), title=shown[0].title)
+    if symptom:
+        share, playbook = percent(symptom.confidence), symptom.playbook
+        return say("symptom", language, share=share, title=playbook.title, id=playbook.id)
+    for match in conversation.matches[:1]:
+        share = percent(match.confidence)
+        return say("still-first", language, share=share, record=cite(match.incident))
+    return ""
+
+
+def _cause_in_words(cause: Cause) -> str:
+    return join_soft_breaks(cause.cause).rstrip(".")
+
+
+def steps_ahead(task: Task, conversation: Conversation) -> str:
+    """The open steps behind one, in short; empty for a check and for the last."""
+    if isinstance(task, NextCheck):
+        return ""
+    ahead = [one for one in open_steps(task.incident, conversation) if one.number > task.number]
+    steps = " ".join(
+        f"{one.number}. {first_sentence(one.step.text)}" for one in ahead[:_MAX_STEPS_AHEAD]
+    )
+    return say("steps-ahead", conversation.language, steps=steps) if steps else ""
 
 
 def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) -> str:

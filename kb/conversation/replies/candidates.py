@@ -17,6 +17,7 @@ from kb.conversation.speech import cite, first_sentence, quote_with_location
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import PlaybookMatch
+from kb.diagnosis.confidence import belief_of_causes
 from kb.incident import Certainty, Incident
 from kb.playbook import Cause, Share
 from kb.soft_breaks import join_soft_breaks
@@ -115,6 +116,13 @@ def alternatives(conversation: Conversation, knowledge: KnowledgeBase) -> Answer
     if not named:
         return Answer(say("no-alternatives", language))
     return Answer(say("note-others", language, others="; ".join(named)))
+
+
+def likeliest_causes(symptom: PlaybookMatch, conversation: Conversation) -> list[Cause]:
+    """The causes of a symptom after all that was said, likeliest first."""
+    shares = {match.incident.id: match.confidence for match in conversation.matches}
+    belief = belief_of_causes(symptom.playbook, shares, conversation.readings)
+    return sorted(symptom.playbook.body.causes, key=lambda one: -belief.shares[one.key])
 
 
 def _causes(symptom: PlaybookMatch | None) -> tuple[Cause, ...]:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 
-from kb.conversation.acts import Acted
+from kb.conversation.acts import Act, Acted
 from kb.conversation.language import say
 from kb.conversation.next_step import task_of
-from kb.conversation.replies.answer import Answer, in_short, sentences, with_task
+from kb.conversation.replies.answer import (
+    Answer,
+    from_pages,
+    in_short,
+    not_understood,
+    with_task,
+)
 from kb.conversation.replies.candidates import alternatives
-from kb.conversation.state import Conversation, ReplyAct
+from kb.conversation.replies.steps import how
+from kb.conversation.state import Conversation
+from kb.conversation.subject import is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 
 _ASKS_FOR_OTHERS = re.compile(
@@ -17,6 +25,11 @@ _ASKS_FOR_OTHERS = re.compile(
     r"\b(?:possib|option|cause|candidate|reason|suspect|could)\w*"
     r"|(?:还有|其他|别的).{0,6}(?:可能|原因|候选)",
     re.IGNORECASE,
+)
+
+
+_ASKS_HOW = re.compile(
+    r"^(?:and |so |but )?how (?:do|can|to|would)\b|怎么|如何|怎样", re.IGNORECASE
 )
 
 
@@ -50,16 +63,15 @@ def fixed(key: str, conversation: Conversation) -> Answer:
     return Answer(say(key, conversation.language))
 
 
-def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """One line, with what is still to do."""
-    language = conversation.language
-    task = task_of(conversation, knowledge)
-    still = say("still-next", language, what=in_short(task)) if task else ""
-    return Answer(sentences([say(key, language), still]), act=ReplyAct.DECLINE)
-
-
 def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """What is none of the acts changes nothing; who asks for other causes is told them."""
+    """What is none of the acts changes nothing. A question is answered with what the leading pages
+    say about it; words of the field are noted."""
     if _ASKS_FOR_OTHERS.search(acted.text):
         return alternatives(conversation, knowledge)
-    return not_understood("other", conversation, knowledge)
+    if _ASKS_HOW.search(acted.text):
+        return how(Acted(Act.HOW, acted.text), conversation, knowledge)
+    if is_question(acted.text):
+        told = from_pages(acted.text, conversation, knowledge)
+        return told or not_understood("no-passage", conversation, knowledge)
+    key = "noted" if is_statement(acted.text) else "other"
+    return not_understood(key, conversation, knowledge)

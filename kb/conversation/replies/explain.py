@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from kb.conversation.acts import Acted
 from kb.conversation.language import Language, say
-from kb.conversation.replies.answer import Answer, paragraphs, sentences
-from kb.conversation.replies.meant import task_named
-from kb.conversation.speech import quote_with_location
+from kb.conversation.next_step import symptom_of, task_of
+from kb.conversation.phrases import act_by_phrase
+from kb.conversation.replies.answer import (
+    Answer,
+    from_pages,
+    paragraphs,
+    sentences,
+    what_leads,
+    with_task,
+)
+from kb.conversation.replies.meant import first_record, task_named
+from kb.conversation.speech import first_sentence, quote_with_location
 from kb.conversation.state import Conversation
 from kb.conversation.terms import Term, find_term
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import NextCheck
+from kb.diagnosis import NextCheck, PlaybookMatch
 from kb.evidence import EvidenceLine
+from kb.soft_breaks import join_soft_breaks
 
 
 def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """The glossary's words for it, and the first line of the log that names it."""
     language = conversation.language
-    term = find_term(acted.text)
+    term = find_term(acted.text, _subject(conversation, knowledge))
+    if term is None and act_by_phrase(acted.text) == acted.act:
+        return _in_plain_words(conversation, knowledge)
     if term is None:
         return _check_or_nothing(acted, conversation, knowledge)
     text = term.zh if language is Language.CHINESE else term.en
@@ -28,6 +40,32 @@ def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeB
     return Answer(paragraphs(parts), lines=lines)
 
 
+def _subject(conversation: Conversation, knowledge: KnowledgeBase) -> str:
+    """What leads, and the systems of the case."""
+    systems = conversation.diagnosis.evidence.facts.systems
+    return " ".join([what_leads(conversation, knowledge), *systems])
+
+
+def _in_plain_words(conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What is wrong, what it means, and what to do first."""
+    language = conversation.language
+    incident, symptom = first_record(conversation), symptom_of(conversation, knowledge)
+    parts = [what_leads(conversation, knowledge)]
+    if symptom:
+        parts.append(say("often-behind", language, causes=_first_cause(symptom)))
+    elif incident:
+        parts.append(say("cause", language, text=first_sentence(incident.body.cause)))
+    task = task_of(conversation, knowledge)
+    if task is None:
+        return Answer(paragraphs(parts) or say("nothing-known", language))
+    return with_task(paragraphs(parts), task, language)
+
+
+def _first_cause(symptom: PlaybookMatch) -> str:
+    cause = symptom.playbook.body.causes[0]
+    return f"{join_soft_breaks(cause.cause).rstrip('.')} ({cause.tell})"
+
+
 def _check_or_nothing(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """A program is explained by the check that runs it."""
     language = conversation.language
@@ -36,6 +74,9 @@ def _check_or_nothing(acted: Acted, conversation: Conversation, knowledge: Knowl
         question = say("answers", language, question=task.check.header.question)
         named = say("term", language, name=task.check.id, text=f"{task.check.title}.")
         return Answer(sentences([named, question]), shows=(task.check.id,))
+    told = from_pages(acted.text, conversation, knowledge)
+    if told:
+        return told
     return Answer(sentences([say("term-unknown", language), say("term-which", language)]))
 
 

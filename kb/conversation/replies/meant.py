@@ -53,6 +53,8 @@ _PLACES = (
 _SYSTEMS = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
 _MIN_CAUSE_SHARE = 0.5
 """Minimum share of the words of a guess that a cause has, from 0 to 1."""
+_MIN_RARITY = 0.7
+"""Least sum of the rarities, each from 0 to 1, of the words that a check shares with a question."""
 _MAX_TURNS_BACK = 6
 """Turns in which "it" is looked for; what was said before is forgotten."""
 
@@ -183,6 +185,23 @@ def _check_named(text: str, conversation: Conversation, knowledge: KnowledgeBase
         return check.id in lower, parts, check.id in leading
 
     return max(named, key=fits, default=None)
+
+
+def check_about(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> NextCheck | None:
+    """The check whose title and question have the rarest words of a text; None without any."""
+    rare = knowledge.rarities(frozenset(tokenize(translate(text))))
+
+    def score(check: Check) -> float:
+        named = f"{check.id.replace('-', ' ')} {check.title} {check.header.question}"
+        return sum(rare.get(word, 0.0) for word in set(tokenize(named)))
+
+    checks = [guide for guide in knowledge.guides.by_id.values() if isinstance(guide, Check)]
+    best = max(checks, key=score, default=None)
+    if best is None or score(best) < _MIN_RARITY:
+        return None
+    return _as_task(best, text, conversation)
 
 
 def _programs(check: Check) -> set[str]:

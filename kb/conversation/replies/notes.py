@@ -12,10 +12,16 @@ from kb.conversation.acts import Acted
 from kb.conversation.commands import Request, to_command
 from kb.conversation.done_steps import taken_steps
 from kb.conversation.language import in_language, joined, say
-from kb.conversation.next_step import playbooks_of, symptom_of, task_of
-from kb.conversation.replies.answer import Answer, described_task, in_short, paragraphs
+from kb.conversation.next_step import cause_shown, playbooks_of, symptom_of, task_of
+from kb.conversation.replies.answer import Answer, described_task, in_short, named_cause, paragraphs
 from kb.conversation.replies.meant import first_record
-from kb.conversation.speech import beginning, cite, quote, quote_with_location
+from kb.conversation.speech import (
+    beginning,
+    cite,
+    first_sentence,
+    quote,
+    quote_with_location,
+)
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import By, NextCheck
@@ -39,6 +45,8 @@ _MAX_LINES = 4
 """Lines of the log in a note of a conversation."""
 _MAX_STATEMENTS = 8
 """The last ones of the user."""
+_MAX_TOLD_IN_SHORT = 3
+"""For who reads two sentences."""
 _MAX_LINKS = 3
 
 
@@ -123,11 +131,24 @@ def _for_manager(conversation: Conversation, knowledge: KnowledgeBase) -> Iterat
         yield say("manager-cause", language, share=share, title=incident.title)
     else:
         yield say("manager-no-cause", language)
-    yield _state(conversation)
+    shown = cause_shown(conversation, knowledge) if symptom else None
+    if shown:
+        yield named_cause(*shown, "cause-shown", language)
+    elif incident and not symptom:
+        yield say("cause", language, text=first_sentence(incident.body.cause))
+    yield from _told_in_short(conversation)
     yield say("manager-tried", language, count=len(conversation.done))
     task = None if conversation.solved else task_of(conversation, knowledge)
     if task:
         yield say("manager-next", language, what=in_short(task))
+
+
+def _told_in_short(conversation: Conversation) -> Iterator[str]:
+    """The last things that people found out, in their words."""
+    said = [one.text for one in conversation.statements if "\n" not in one.text and not one.solved]
+    if said:
+        quoted = joined(map(quote, said[-_MAX_TOLD_IN_SHORT:]), conversation.language)
+        yield say("manager-told", conversation.language, told=quoted)
 
 
 def _for_upstream(conversation: Conversation) -> Iterator[str]:

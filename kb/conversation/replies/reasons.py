@@ -10,7 +10,16 @@ from kb.conversation.commands import to_command
 from kb.conversation.language import Language, say
 from kb.conversation.naming import position_of, record_by_name
 from kb.conversation.next_step import cause_shown, check_to_run, symptom_of
-from kb.conversation.replies.answer import Answer, named_cause, sentences
+from kb.conversation.passages import passage_about
+from kb.conversation.phrases import act_by_phrase
+from kb.conversation.replies.answer import (
+    Answer,
+    named_cause,
+    sentences,
+    what_leads,
+    with_leader,
+    with_passage,
+)
 from kb.conversation.replies.meant import cause_like, first_record, record_meant, task_shown
 from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import beginning, cite, first_sentence, quote, quote_with_location
@@ -70,13 +79,18 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     language = conversation.language
     incident = record_meant(acted.text, conversation, knowledge)
     if incident:
-        return _why_not_record(incident, conversation)
+        return _why_not_record(incident, conversation, knowledge)
     command = to_command(acted.text)
     guess = (command and command.name) or _GUESS.sub(" ", acted.text).strip(" ?？!！.。,，")
     if not guess.strip():
         return Answer(say("why-not-what", language))
     if position_of(guess):
         return Answer(say("no-such-position", language, count=len(conversation.matches)))
+    passage = passage_about(acted.text, conversation, knowledge)
+    if passage:
+        return with_passage(passage, "", conversation, knowledge)
+    if act_by_phrase(acted.text) == acted.act:
+        return with_leader(say("would-not-help", language), conversation, knowledge)
     cause = cause_like(guess, conversation, knowledge)
     if cause:
         return _about_cause(*cause, conversation, knowledge)
@@ -84,8 +98,10 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         guess, knowledge
     )
     if incident is None:
-        return Answer(say("no-record", language, name=quote(guess)))
-    return _why_not_record(incident, conversation)
+        named = command is not None and bool(command.name)
+        said = say("no-record", language, name=quote(guess)) if named else ""
+        return with_leader(said or say("nothing-speaks", language), conversation, knowledge)
+    return _why_not_record(incident, conversation, knowledge)
 
 
 def _names_unknown(acted: Acted) -> bool:
@@ -139,7 +155,9 @@ def _why_symptom(
     return Answer(sentences(parts), lines=lines)
 
 
-def _why_not_record(incident: Incident, conversation: Conversation) -> Answer:
+def _why_not_record(
+    incident: Incident, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
     language = conversation.language
     match = conversation.pool.get(incident.id)
     parts = [_standing(incident, conversation), _speaks_for(match, language)]
@@ -149,6 +167,8 @@ def _why_not_record(incident: Incident, conversation: Conversation) -> Answer:
         for words in _about(incident, conversation, speaks_for=False)
     )
     parts += _would_tell(incident, conversation)
+    if incident is not first_record(conversation):
+        parts.append(what_leads(conversation, knowledge))
     return Answer(sentences(parts), lines=_lines(match), records=(incident.id,))
 
 

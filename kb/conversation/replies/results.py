@@ -50,7 +50,9 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     said = say("success", language)
     statement = Statement(acted.text, says=(said,), solved=solved)
     if incident is None:
-        return Answer(sentences([said, say("success-unknown", language)]), statement=statement)
+        unknown = sentences([said, say("success-unknown", language)])
+        text = paragraphs([unknown, say("prevent-everywhere", language)])
+        return Answer(text, statement=statement)
     parts = [
         sentences([said, _was(incident, helped, conversation)]),
         say("success-verify", language, text=join_soft_breaks(incident.body.verify)),
@@ -58,6 +60,8 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     if incident.body.prevention:
         text = first_sentence(incident.body.prevention)
         parts.append(say("success-prevent", language, text=text))
+    else:
+        parts.append(say("prevent-everywhere", language))
     parts.append(say("success-offer", language))
     return Answer(paragraphs(parts), records=(incident.id,), statement=statement)
 
@@ -68,7 +72,8 @@ def _success_of_cause(
     language, said = conversation.language, say("success", conversation.language)
     statement = Statement(acted.text, says=(said,), solved=Solved(playbook.id))
     was = named_cause(playbook, cause, "success-was-cause", language)
-    text = paragraphs([sentences([said, was]), say("success-offer", language)])
+    keep = say("prevent-everywhere", language)
+    text = paragraphs([sentences([said, was]), keep, say("success-offer", language)])
     return Answer(text, statement=statement)
 
 

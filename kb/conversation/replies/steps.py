@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
+import msgspec
+
 from kb.check import Check, JobState, Loss
-from kb.conversation.acts import Acted
+from kb.conversation.acts import Act, Acted
 from kb.conversation.done_steps import FixStep, only_looks, step_by_number
 from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.next_step import (
@@ -20,20 +22,29 @@ from kb.conversation.next_step import (
     symptom_of,
     task_of,
 )
+from kb.conversation.passages import passage_about
+from kb.conversation.phrases import harm_of
 from kb.conversation.replies.answer import (
     Answer,
+    from_pages,
     in_short,
     named_cause,
+    not_understood,
     paragraphs,
     sentences,
+    steps_ahead,
+    with_leader,
+    with_passage,
     with_task,
 )
 from kb.conversation.replies.meant import (
+    check_about,
     first_record,
     place_named,
     place_of,
     record_meant,
     task_meant,
+    task_named,
 )
 from kb.conversation.speech import (
     cite,
@@ -42,7 +53,7 @@ from kb.conversation.speech import (
     numbered_step,
     risk_in_words,
 )
-from kb.conversation.state import Conversation, Statement
+from kb.conversation.state import Conversation, Speaker, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck, PlaybookMatch
 from kb.incident import Incident
@@ -63,7 +74,51 @@ _PRICE = re.compile(
 )
 """Sentences of a step that tell its price."""
 _PREVENTS = re.compile(
-    r"\b(?:prevent|avoid|in future|next time)\w*|避免|预防|防止|以后怎么", re.IGNORECASE
+    r"\b(?:prevent|avoid|in future|next time|permanent|persist|surviv|never again)\w*"
+    r"|\b(?:stop|keep|make sure)\b.{0,40}\b(?:again|from|never|fixed|stays?)\b"
+    r"|避免|预防|防止|以后怎么|不再(?:发生|出现)|永久|固化|开机自动|还会(?:在|不会)",
+    re.IGNORECASE,
+)
+_VERIFIES = re.compile(
+    r"\b(?:works|worked|working|took|applied|effect\w*|helped|fixed|successful\w*)\b"
+    r"|生效|修好|成功|正常的",
+    re.IGNORECASE,
+)
+_CHANGES = re.compile(
+    r"\b(?:change|upgrade|downgrade|add|buy|replace|update|modify|swap|resize|get more)\b"
+    r"|[加改换买扩]|升级|降级|重装|更换|调整",
+    re.IGNORECASE,
+)
+"""Something that would change the set-up, not the run of a check."""
+_OF_SAFETY = re.compile(
+    r"\b(?:safe|safely|risk\w*|danger\w*|harm\w*|hurt\w*|affect\w*|disturb\w*|break\w*|impact\w*|kill\w*"
+    r"|los[es]\w*|down\w*|interrupt\w*|slow\w*|crash\w*|restart\w*|reboot\w*|prod\w*|live|running"
+    r"|side effects?|ok|okay|fine|allowed|careful|destructive|damage\w*|stop\w*|wait|worry)\b"
+    r"|安全|风险|影响|危险|会不会|丢|坏|停|断|敢|放心|后果|副作用|线上|生产|重启|可以|能不能|要紧|等|卡住|没事",
+    re.IGNORECASE,
+)
+"""Asks what something does to the job."""
+_OF_IT = re.compile(
+    r"\b(?:run|do|execute|try|take|paste|read|start) (?:that|this|it|these|those)\b"
+    r"|\bthat command\b"
+    r"|(?:这个|那个|它|这条|这一步|上面的).{0,6}(?:怎么|如何|在哪)|(?:怎么|如何|在哪).{0,3}(?:跑|执行|运行|做|贴)",
+    re.IGNORECASE,
+)
+"""Asks about what was told to do."""
+_IS_NEEDED = re.compile(
+    r"\b(?:need|needs|have|require|requires) (?:to|a|an)\b.{0,24}\b(?:reboot|restart|downtime)"
+    r"|\b(?:reboot|restart|downtime)\w* (?:needed|required|necessary)"
+    r"|改.{0,8}(?:需要|要|得).{0,4}(?:重启|停机)|(?:需要|得|必须).{0,4}(?:重启|停机)",
+    re.IGNORECASE,
+)
+"""Asks whether a restart belongs to the step, and not for leave to do one."""
+_UNDOES = re.compile(
+    r"\b(?:undo|roll\w*[ -]?(?:\w+ ){0,3}back|revert|back out|go back)\b|回退|回滚|撤回|还原|改回",
+    re.IGNORECASE,
+)
+_TONIGHT = re.compile(
+    r"\b(?:tonight|for now|until|workarounds?|temporar\w+|meantime|quick)\b|今晚|临时|先绕|先跑",
+    re.IGNORECASE,
 )
 _CAPITALS = re.compile(r"\b[A-Z][A-Z_]+\b|<[a-z][a-z _-]*>")
 _JOB_GONE = re.compile(
@@ -75,7 +130,8 @@ _JOB_GONE = re.compile(
     re.IGNORECASE,
 )
 _NO_ROOT = re.compile(
-    r"\broot\b|\bsudo\b|\bprivileges?\b|\bnot (?:an )?admin\b|\badmin rights\b|管理员|提权",
+    r"(?:\bno\b|\bnot\b|n['’]?t\b|\bwithout\b|\black).{0,20}\b(?:root|sudo|privileges?|admin)\b"
+    r"|(?:没|无|不是|不能|拿不到|缺).{0,8}(?:root|sudo|管理员|提权|权限)",
     re.IGNORECASE,
 )
 _MAX_FINDINGS_NAMED = 2
@@ -93,7 +149,9 @@ def next_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     if conversation.inquiry:
         parts.append(_open_question(conversation.inquiry, language))
     if task:
-        return with_task("\n".join(parts), task, language)
+        answer = with_task("\n".join(parts), task, language)
+        text = paragraphs([answer.text, steps_ahead(task, conversation)])
+        return msgspec.structs.replace(answer, text=text)
     incident = named or first_record(conversation)
     if incident:
         verify = join_soft_breaks(incident.body.verify)
@@ -125,14 +183,33 @@ def show_fix(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase)
     numbered = step_by_number(acted.text, [incident] if incident else [])
     if numbered:
         return with_task("", numbered[0], language)
-    prevention = incident.body.prevention if incident else None
-    if prevention and _PREVENTS.search(acted.text):
-        return Answer(say("success-prevent", language, text=join_soft_breaks(prevention)))
+    if _PREVENTS.search(acted.text):
+        return _prevented(acted, incident, conversation, knowledge)
+    if _UNDOES.search(acted.text):
+        return with_leader(say("undo-fix", language), conversation, knowledge)
+    if symptom and _TONIGHT.search(acted.text):
+        return _remedies(symptom, conversation, knowledge)
     if named is None and symptom:
         return _remedies(symptom, conversation, knowledge)
     if incident:
         return _fix(incident, conversation)
     return Answer(_nothing_to_do(conversation))
+
+
+def _prevented(
+    acted: Acted, incident: Incident | None, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    """How it stays away: in the words of the record, or in general."""
+    language = conversation.language
+    prevention = incident.body.prevention if incident else None
+    if incident and prevention:
+        said = say("success-prevent", language, text=join_soft_breaks(prevention))
+        return Answer(paragraphs([said, say("prevent-everywhere", language)]))
+    passage = passage_about(acted.text, conversation, knowledge)
+    said = say("prevent-everywhere", language)
+    if passage:
+        return with_passage(passage, said, conversation, knowledge)
+    return with_leader(said, conversation, knowledge)
 
 
 def _fix(incident: Incident, conversation: Conversation) -> Answer:
@@ -166,19 +243,54 @@ def _remedies(
 
 
 def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """The command, where to run it, and what its placeholders stand for."""
+    """The command, where to run it, and what its placeholders stand for; or how to see that it
+    works."""
     language = conversation.language
+    incident = first_record(conversation)
+    if incident and _VERIFIES.search(acted.text):
+        said = say("success-verify", language, text=join_soft_breaks(incident.body.verify))
+        return with_leader(said, conversation, knowledge)
+    answer = _from_pages(acted, conversation, knowledge)
+    if answer:
+        return answer
     task = task_meant(acted.text, conversation, knowledge)
     if task is None:
         return Answer(_nothing_to_do(conversation))
+    if isinstance(task, NextCheck) and _VERIFIES.search(acted.text):
+        normal = say("normal-output", language, normal=task.check.body.normal, id=task.check.id)
+        return Answer(normal, shows=(name_of(task),))
     if isinstance(task, NextCheck):
         text = paragraphs(_how_check(task, acted.text, conversation))
         return Answer(text, shows=(name_of(task),))
     command = task.step.command
     where = say("run-step-where" if command else "no-command", language)
     step = describe_step(task.incident.id, task.number, task.step, language)
-    parts = [step, where, _placeholders(command or "", language)]
+    parts = [step, where, _placeholders(command or "", language), steps_ahead(task, conversation)]
     return Answer(paragraphs(parts), shows=(name_of(task),), records=(task.incident.id,))
+
+
+def _whole_message(acted: Acted, conversation: Conversation) -> str:
+    """The message of which a part is answered: in the part, what it is about may be "it"."""
+    last = conversation.turns[-1]
+    return last.text if last.speaker is Speaker.USER and acted.text in last.text else acted.text
+
+
+def _from_pages(
+    acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer | None:
+    """What the pages say about a question that names no check or step: the leading ones, for how to
+    do something the check about it, or else the record that its words name. None for one of "it",
+    and where they say nothing."""
+    if _OF_IT.search(acted.text) or task_named(acted.text, conversation, knowledge):
+        return None
+    passage = passage_about(acted.text, conversation, knowledge)
+    if passage:
+        return with_passage(passage, "", conversation, knowledge)
+    whole = _whole_message(acted, conversation)
+    check = check_about(whole, conversation, knowledge) if acted.act is Act.HOW else None
+    if check:
+        return Answer(paragraphs(_how_check(check, whole, conversation)), shows=(name_of(check),))
+    return from_pages(acted.text, conversation, knowledge)
 
 
 def _how_check(task: NextCheck, text: str, conversation: Conversation) -> Iterator[str]:
@@ -224,8 +336,16 @@ def _placeholder_table() -> Mapping[str, Mapping[str, str]]:
 def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What it does to the job, what is lost, and what to save before."""
     language = conversation.language
+    answer = _from_pages(acted, conversation, knowledge)
+    if answer:
+        return answer
     task = task_meant(acted.text, conversation, knowledge)
-    if task is None:
+    harm = "" if _IS_NEEDED.search(acted.text) else harm_of(acted.text)
+    if harm and not task_named(acted.text, conversation, knowledge):
+        parts = [say(f"harm-{harm}", language)]
+    elif not _OF_SAFETY.search(acted.text):
+        return not_understood("no-passage", conversation, knowledge)
+    elif task is None:
         parts = [say("safe-nothing", language)]
     elif isinstance(task, NextCheck):
         parts = list(_safe_check(task.check, language))
@@ -276,6 +396,9 @@ def _to_secure(
 def cost(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """How long it takes, and its price."""
     language = conversation.language
+    answer = _from_pages(acted, conversation, knowledge)
+    if answer:
+        return answer
     task = task_meant(acted.text, conversation, knowledge)
     if task is None:
         return Answer(say("cost-nothing", language))
@@ -309,7 +432,10 @@ def duration(seconds: int, language: Language) -> str:
 def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What cannot be done is set aside, and something else is offered."""
     language = conversation.language
-    task = task_meant(acted.text, conversation, knowledge)
+    named = task_named(acted.text, conversation, knowledge)
+    if named is None and _CHANGES.search(acted.text) and not _OF_IT.search(acted.text):
+        return _without_it(acted, conversation, knowledge)
+    task = named or task_meant(acted.text, conversation, knowledge)
     aside = [name_of(task)] if task else []
     said = say("cannot", language, what=in_short(task)) if task else ""
     gone = bool(_JOB_GONE.search(acted.text))
@@ -322,6 +448,15 @@ def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -
         acted.text, says=(said,) if said else (), set_aside=tuple(aside), job_ended=gone
     )
     return _with_alternative(said, statement, conversation, knowledge)
+
+
+def _without_it(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """A change that is not possible is noted, and all other remedies are named."""
+    said = say("cannot-change", conversation.language)
+    statement = Statement(acted.text, says=(said,))
+    rest = show_fix(acted, conversation, knowledge)
+    text = paragraphs([said, rest.text])
+    return msgspec.structs.replace(rest, text=text, statement=statement)
 
 
 def _for_root(knowledge: KnowledgeBase) -> list[str]:

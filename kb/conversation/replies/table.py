@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from kb.conversation.acts import Act, Acted
+from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.candidates import most_likely, others
 from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
@@ -69,14 +69,11 @@ _DOES = {
     Act.HOSTILE: ReplyAct.DECLINE,
 }
 """What the tool does by its reply to an act, where that is always the same."""
-COURTESIES = frozenset(
-    {Act.THANKS, Act.GREETING, Act.FRUSTRATION, Act.OTHER, Act.YES, Act.NO, Act.OFF_TOPIC}
-)
-"""Acts that are not answered where the message holds another one."""
 
 
 def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What to say to a part of a message that is no evidence."""
+    acted = Acted(acted.act, acted.text[:MAX_TALK_CHARACTERS])  # a request is not longer
     key = _FIXED.get(acted.act)
     reply = _REPLIES.get(acted.act, other)
     answer = fixed(key, conversation) if key else reply(acted, conversation, knowledge)

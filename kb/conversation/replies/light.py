@@ -1,0 +1,92 @@
+"""What is known of the case in the light of what was just told, where it was not said before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kb.conversation.language import say
+from kb.conversation.next_step import name_of, shown_lately, symptom_of, task_of
+from kb.conversation.passages import passage_about
+from kb.conversation.replies.answer import (
+    Answer,
+    described_passage,
+    in_short,
+    sentences,
+    steps_ahead,
+)
+from kb.conversation.replies.candidates import alternatives, likeliest_causes
+from kb.conversation.speech import first_sentence
+from kb.conversation.state import Conversation
+from kb.corpus.base import KnowledgeBase
+from kb.soft_breaks import join_soft_breaks
+
+_CLEARLY = 0.1
+"""A fall of a confidence after which people ask what else it can be."""
+_MUCH_ABOUT = 0.9
+"""Rarities of the words that a passage shares with what was told, so that it is shown unasked."""
+_MAX_CAUSES = 2
+"""Of a symptom, with their remedies."""
+
+
+def in_its_light(
+    text: str, before: Conversation, after: Conversation, knowledge: KnowledgeBase
+) -> Iterator[Answer]:
+    """What the leading pages say of what was told, or else what is behind it; what else it can be
+    where that speaks against the first; and what is still to do where it was said before."""
+    language = after.language
+    said = _of_it(text, after, knowledge) or _behind_it(after, knowledge)
+    if said:
+        yield said
+    if _fell(before, after):
+        yield alternatives(after, knowledge)
+    task = task_of(after, knowledge)
+    if task and after is not before and name_of(task) in shown_lately(before):
+        still = say("still-next", language, what=in_short(task))
+        yield Answer(sentences([still, steps_ahead(task, after)]))
+
+
+def _fell(before: Conversation, after: Conversation) -> bool:
+    """Whether the record that led is clearly less likely now."""
+    now = {match.incident.id: match.confidence for match in after.matches}
+    return any(
+        match.confidence - now.get(match.incident.id, 0.0) > _CLEARLY
+        for match in before.matches[:1]
+    )
+
+
+def _of_it(text: str, after: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """The passage that is most about what was told."""
+    passage = passage_about(text, after, knowledge, _MUCH_ABOUT)
+    task = task_of(after, knowledge)
+    known = shown_lately(after) | ({name_of(task)} if task else frozenset())
+    if passage is None or (passage.step and f"{passage.page}#{passage.number}" in known):
+        return None
+    return _unless_said(described_passage(passage, after.language), after, passage.page)
+
+
+def _behind_it(after: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """The likeliest causes of a symptom with their remedies, or the cause of the first record."""
+    language = after.language
+    symptom = symptom_of(after, knowledge)
+    if symptom:
+        causes = likeliest_causes(symptom, after)[:_MAX_CAUSES]
+        lines = [
+            say(
+                "remedy-of",
+                language,
+                cause=f"{join_soft_breaks(one.cause).rstrip('.')} ({one.tell})",
+                remedy=f"{one.remedy.rstrip('.')}.",
+            )
+            for one in causes
+        ]
+        return _unless_said("\n".join(lines), after)
+    for match in after.matches[:1]:
+        cause = say("cause", language, text=first_sentence(match.incident.body.cause))
+        return _unless_said(cause, after)
+    return None
+
+
+def _unless_said(text: str, conversation: Conversation, page: str = "") -> Answer | None:
+    if any(text in turn.text for turn in conversation.turns):
+        return None
+    return Answer(text, records=(page,) if page else ())
