@@ -278,6 +278,7 @@ def test_processes_of_python_are_found_with_their_rank(nodes: Nodes) -> None:
     assert any(one.startswith("of-process.") for one in nodes.texts("node2"))
 
 
+@pytest.mark.slow
 def test_an_output_without_an_end_is_cut(nodes: Nodes) -> None:
     nodes.check(
         "endless-check", "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done"
@@ -399,6 +400,7 @@ def test_two_at_once_on_one_host_leave_two_archives(nodes: Nodes, script: bytes)
     assert len(list(nodes.left.glob("kb-node1-20250101T000000Z*.tar.gz"))) == 4
 
 
+@pytest.mark.slow
 def test_the_host_that_differs_is_said_first(nodes: Nodes) -> None:
     nodes.check("a-same-check", "echo broken everywhere")
     nodes.check("b-other-check", "[ $(hostname) = node3 ] && echo broken alone; echo fine")
@@ -562,6 +564,7 @@ def test_an_incident_leads_to_the_checks_of_its_playbook(shipped_kb: Run) -> Non
     assert b"    check py-spy-dump " in run.stdout
 
 
+@pytest.mark.slow
 def test_there_is_a_script_for_each_playbook() -> None:
     guides, _problems = GuideDirectories().load()
     playbooks = [guide for guide in guides if isinstance(guide, Playbook)]

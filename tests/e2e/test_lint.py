@@ -121,6 +121,7 @@ def test_nothing_to_check_is_wrong_use(kb: Run, tmp_path: Path, name: str) -> No
     assert name.encode() in run.stderr
 
 
+@pytest.mark.slow
 def test_store_that_another_version_left_is_made_again(kb: Run, good: Path, tmp_path: Path) -> None:
     assert kb("lint", good, cache=tmp_path).returncode == 0
     with closing(sqlite3.connect(tmp_path / "lint" / "index.sqlite")) as connection:
@@ -221,6 +222,7 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(kb: Run, copy: P
     assert b"\x1b" not in kb("lint", copy).stdout
 
 
+@pytest.mark.slow
 def test_fix_mends_form_doubles_secrets_and_names_and_keeps_every_word(kb: Run, copy: Path) -> None:
     good = copy.read_text()
     bad = good.replace("aliases:\n", "aliases:\n- same words\n- same words\n")

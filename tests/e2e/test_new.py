@@ -71,6 +71,7 @@ def test_finished_draft_is_accepted_and_found_first(
     assert f'"id": "{path.stem}"' in answer.split('"fix"')[0]
 
 
+@pytest.mark.slow
 def test_what_is_left_is_named_with_its_line(kb: Run, tmp_path: Path) -> None:
     run = kb("new", "--from-log", JOB, "-o", tmp_path / "prefetch-stops.md")
     lines = (tmp_path / "prefetch-stops.md").read_text().split("\n")
@@ -132,6 +133,7 @@ def test_draft_of_a_known_incident_steals_nothing(knowledge: KnowledgeBase) -> N
     assert record.header.signatures == ()
 
 
+@pytest.mark.slow
 def test_signatures_are_literal_and_silent_on_healthy_jobs(knowledge: KnowledgeBase) -> None:
     jobs = [file.parent for file in sorted(Path("benchmarks/jobs").glob("*/truth.json"))]
     failed = {job: json.loads((job / "truth.json").read_text())["failed"] for job in jobs}

@@ -146,6 +146,7 @@ def test_two_runs_with_one_output_lose_nothing(batch: Callable[..., Batch], out:
     assert sorted(Path(row["path"]).name for row in rows) == ["pipe-0", "pipe-1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [(), ("--resume",)])
 def test_rows_of_a_run_are_no_others(
     batch: Callable[..., Batch], kb: Run, out: Path, first: tuple[str, ...]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.conftest import ANSWER, QUESTION, Small
 
-any_umask = pytest.mark.parametrize("umask", [0o000, 0o022, 0o027], ids=oct)
+any_umask = pytest.mark.parametrize("umask", [0o000, 0o027], ids=oct)
 
 
 def _set(umask: int) -> None:
@@ -24,6 +24,7 @@ def modes(directory: Path) -> tuple[set[str], set[str]]:
     return found
 
 
+@pytest.mark.slow
 @any_umask
 def test_all_that_is_written_is_for_the_user_alone(
     small_installation: Small, tmp_path: Path, umask: int
@@ -58,6 +59,7 @@ def test_a_shared_cache_is_for_all_whom_the_umask_lets_in(
         assert oct(path.stat().st_mode & 0o777) == oct(0o644 & ~umask), path
 
 
+@pytest.mark.slow
 def test_an_index_that_was_open_is_closed(small_installation: Small, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     own = {"KB_CACHE": str(cache)}

@@ -112,6 +112,7 @@ def test_a_stream_that_is_needed_and_closed_is_one_sentence(
     assert run.stderr.count(b"\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-", "2> >(exec <&-)"])
 def test_a_message_that_cannot_be_written_changes_nothing(small: Small, stderr: str) -> None:
     asked = f"exec {sys.executable} -m kb"

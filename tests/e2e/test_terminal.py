@@ -179,6 +179,7 @@ def test_a_log_needs_no_command(terminal: Open, line: str) -> None:
     screen.ended()
 
 
+@pytest.mark.slow
 def test_an_empty_pipe_leaves_the_keyboard(terminal: Open) -> None:
     screen = terminal(f"true | {KB}")
     screen.until("The input is empty")
@@ -286,6 +287,7 @@ def test_what_is_piped_in_has_no_name_and_a_signal_leaves_the_terminal_as_it_was
     screen.ended(143)
 
 
+@pytest.mark.slow
 def test_a_terminal_of_ascii_shows_plain_signs(terminal: Open) -> None:
     screen = terminal(f"PYTHONIOENCODING=ascii {KB} tui {shlex.quote(str(LOG))}")
     shown = screen.until(ANSWER)
@@ -296,6 +298,7 @@ def test_a_terminal_of_ascii_shows_plain_signs(terminal: Open) -> None:
     screen.ended()
 
 
+@pytest.mark.slow
 def test_the_pane_is_made_narrow_and_wide_again(terminal: Open) -> None:
     screen = terminal(f"{KB} tui {shlex.quote(str(LOG))}")
     screen.until(ANSWER)

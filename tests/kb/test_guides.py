@@ -159,12 +159,14 @@ def test_every_shipped_file_is_valid() -> None:
     assert {type(guide) for guide in guides} == {Check, Playbook}
 
 
+@pytest.mark.slow
 def test_shipped_guides_pass_the_linter() -> None:
     directories = [file.path for file in SHIPPED]
     _count, problems = lint(directories, IncidentDirectories())
     assert problems == []
 
 
+@pytest.mark.slow
 def test_a_healthy_log_is_no_output_unless_the_check_reads_logs() -> None:
     log = files("kb.contribute.lint").joinpath("ordinary.log").read_bytes()
     for guide in load_shipped()[0]:
@@ -255,6 +257,7 @@ def test_code_spans_hold_any_line(text: str) -> None:
     assert read_spans(f"{code_span(text)}, {code_span('b')}") == (text, "b")
 
 
+@pytest.mark.slow
 def test_a_team_puts_guides_where_it_likes(tmp_path: Path) -> None:
     (tmp_path / "made-up-check.md").write_text(CHECK)
     (tmp_path / "deep").mkdir()

@@ -167,6 +167,7 @@ def test_what_is_no_secret_stays(line: str) -> None:
     assert mask_secrets(line) == line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["incidents", "benchmarks/reports", "benchmarks/jobs"])
 def test_nothing_is_masked_in_logs_without_secrets(folder: str) -> None:
     for file in sorted(Path(folder).rglob("*")):
@@ -175,9 +176,10 @@ def test_nothing_is_masked_in_logs_without_secrets(folder: str) -> None:
             assert mask_secrets(text) == text, file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["a", "-", "sk-", "eyJa.", "://a:", "token=", "--a-", 'password="', "./a/", "wandb login "],
 )
 def test_hostile_long_line_ends(unit: str) -> None:
-    assert "\n" not in mask_secrets(unit * (300_000 // len(unit)))
+    assert "\n" not in mask_secrets(unit * (60_000 // len(unit)))

@@ -129,6 +129,7 @@ def test_a_second_tier_that_is_garbage_disturbs_nobody(
     assert answers(texts()[SOME]) == alone
 
 
+@pytest.mark.slow
 def test_a_question_opens_no_file_of_the_second_tier(
     own_cache: Path, tier: Path, tmp_path: Path
 ) -> None:
