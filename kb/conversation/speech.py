@@ -6,12 +6,13 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from kb.check import CheckHeader, Command
-from kb.conversation.language import Language, say
+from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.state import Speaker, Turn
 from kb.diagnosis import Match, NextCheck
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
 from kb.log.clean import strip_controls
+from kb.playbook import Playbook
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
@@ -54,40 +55,52 @@ def quote_with_location(line: EvidenceLine) -> str:
     return f"{quote(line.text)} ({location(line)})"
 
 
-def cite(incident: Incident) -> str:
+def cite(incident: Incident, language: Language) -> str:
     """A record by its title and id."""
-    return f"{incident.title} [{incident.id}]"
+    return f"{in_language(incident.title, language)} [{incident.id}]"
 
 
-def numbered_step(number: int, step: Step) -> str:
+def prose(text: str, language: Language) -> str:
+    """A text of a record, each paragraph on one line."""
+    return in_language(join_soft_breaks(text), language)
+
+
+def numbered_step(number: int, step: Step, language: Language) -> str:
     """A step of a fix, its command ready to copy."""
     command = f"\n```{step.language}\n{step.command}\n```" if step.command else ""
-    why = f"\n{join_soft_breaks(step.why)}" if step.why else ""
-    return f"{number}. {join_soft_breaks(step.text)}{command}{why}"
+    why = f"\n{prose(step.why, language)}" if step.why else ""
+    return f"{number}. {prose(step.text, language)}{command}{why}"
 
 
 def describe_step(identifier: str, number: int, step: Step, language: Language) -> str:
     """A step of the fix of a record, with the record that it is of."""
     heading = say("step-of", language, number=number, id=identifier)
-    return f"{heading}\n{numbered_step(number, step)}"
+    return f"{heading}\n{numbered_step(number, step, language)}"
 
 
-def first_sentence(text: str) -> str:
+def first_sentence(text: str, language: Language) -> str:
     """What a section says first, on one line."""
-    return _SENTENCE_END.split(join_soft_breaks(text).replace("\n", " "), maxsplit=1)[0]
+    whole = join_soft_breaks(text).replace("\n", " ")
+    return in_language(_SENTENCE_END.split(whole, maxsplit=1)[0], language)
 
 
 def described_check(step: NextCheck, language: Language) -> str:
     """The check to run next, its command ready to copy."""
     header = step.check.header
+    title, where = in_language(step.check.title, language), in_language(header.where, language)
     return "\n".join(
         [
-            say("check-next", language, title=step.check.title, id=step.check.id),
+            say("check-next", language, title=title, id=step.check.id),
             fenced_command(step.command),
-            say("where", language, where=header.where, risk=risk_in_words(header, language)),
-            say("why-check", language, why=join_soft_breaks(step.why)),
+            say("where", language, where=where, risk=risk_in_words(header, language)),
+            say("why-check", language, why=prose(step.why, language)),
         ]
     )
+
+
+def to_secure(playbook: Playbook, language: Language) -> str:
+    """What a restart destroys, in a row."""
+    return joined([in_language(what, language) for what in playbook.body.secure], language)
 
 
 def fenced_command(command: Command) -> str:
@@ -137,4 +150,4 @@ def _first(before: Sequence[Match], after: Sequence[Match], language: Language) 
     share = percent(first.confidence)
     if before and before[0].incident.id == first.incident.id:
         return say("still-first", language, id=first.incident.id, share=share)
-    return say("now-first", language, record=cite(first.incident), share=share)
+    return say("now-first", language, record=cite(first.incident, language), share=share)

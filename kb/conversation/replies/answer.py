@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kb.conversation.language import Language, say
+from kb.check import Check
+from kb.conversation.language import Language, in_language, say
 from kb.conversation.next_step import Task, name_of
-from kb.conversation.speech import describe_step, described_check
+from kb.conversation.speech import describe_step, described_check, prose
 from kb.conversation.state import Statement
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
 from kb.playbook import Cause, Playbook
-from kb.soft_breaks import join_soft_breaks
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -54,11 +54,17 @@ def described_task(task: Task, language: Language) -> str:
     return describe_step(task.incident.id, task.number, task.step, language)
 
 
-def in_short(task: Task) -> str:
+def in_short(task: Task, language: Language) -> str:
     """A check or a step in a line, without its command."""
     if isinstance(task, NextCheck):
-        return f"{task.check.title} [{task.check.id}]"
-    return f"{task.number}. {task.step.text} [{task.incident.id}]".replace("\n", " ")
+        return cite_check(task.check, language)
+    text = in_language(task.step.text, language).replace("\n", " ")
+    return f"{task.number}. {text} [{task.incident.id}]"
+
+
+def cite_check(check: Check, language: Language) -> str:
+    """A check by its title and id."""
+    return f"{in_language(check.title, language)} [{check.id}]"
 
 
 def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) -> str:
@@ -66,8 +72,8 @@ def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) 
     return say(
         key,
         language,
-        title=playbook.title,
+        title=in_language(playbook.title, language),
         id=playbook.id,
-        cause=join_soft_breaks(cause.cause),
-        remedy=cause.remedy.rstrip("."),
+        cause=prose(cause.cause, language),
+        remedy=in_language(cause.remedy, language).rstrip(".。"),
     )

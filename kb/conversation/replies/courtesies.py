@@ -32,7 +32,7 @@ def greeting(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     task = task_of(conversation, knowledge)
     if task is None:
         return Answer(say("greeting", language))
-    return Answer(say("greeting-on", language, what=in_short(task)))
+    return Answer(say("greeting-on", language, what=in_short(task, language)))
 
 
 def frustration(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
@@ -54,7 +54,7 @@ def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBas
     """One line, with what is still to do."""
     language = conversation.language
     task = task_of(conversation, knowledge)
-    still = say("still-next", language, what=in_short(task)) if task else ""
+    still = say("still-next", language, what=in_short(task, language)) if task else ""
     return Answer(sentences([say(key, language), still]))
 
 

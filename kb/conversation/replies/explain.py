@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kb.conversation.acts import Acted
-from kb.conversation.language import Language, say
+from kb.conversation.language import Language, in_language, say
 from kb.conversation.replies.answer import Answer, paragraphs, sentences
 from kb.conversation.replies.meant import task_named
 from kb.conversation.speech import quote_with_location
@@ -33,8 +33,10 @@ def _check_or_nothing(acted: Acted, conversation: Conversation, knowledge: Knowl
     language = conversation.language
     task = task_named(acted.text, conversation, knowledge)
     if isinstance(task, NextCheck):
-        question = say("answers", language, question=task.check.header.question)
-        named = say("term", language, name=task.check.id, text=f"{task.check.title}.")
+        header = task.check.header
+        question = say("answers", language, question=in_language(header.question, language))
+        title = in_language(header.title, language)
+        named = say("term", language, name=task.check.id, text=f"{title}.")
         return Answer(sentences([named, question]), shows=(task.check.id,))
     return Answer(sentences([say("term-unknown", language), say("term-which", language)]))
 

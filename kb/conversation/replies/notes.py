@@ -15,7 +15,7 @@ from kb.conversation.language import in_language, joined, say
 from kb.conversation.next_step import playbooks_of, symptom_of, task_of
 from kb.conversation.replies.answer import Answer, described_task, in_short, paragraphs
 from kb.conversation.replies.meant import first_record
-from kb.conversation.speech import cite, quote, quote_with_location
+from kb.conversation.speech import cite, quote, quote_with_location, to_secure
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import By, NextCheck
@@ -87,7 +87,7 @@ def _for_ticket(title: str, conversation: Conversation, knowledge: KnowledgeBase
     yield _state(conversation)
     yield _cause(conversation, knowledge)
     others = [
-        f"{cite(match.incident)} ({percent(match.confidence)})"
+        f"{cite(match.incident, language)} ({percent(match.confidence)})"
         for match in conversation.matches[1:3]
     ]
     if others:
@@ -98,7 +98,11 @@ def _for_ticket(title: str, conversation: Conversation, knowledge: KnowledgeBase
     yield from _tried(conversation)
     task = None if conversation.solved else task_of(conversation, knowledge)
     if task:
-        text = described_task(task, language) if isinstance(task, NextCheck) else in_short(task)
+        text = (
+            described_task(task, language)
+            if isinstance(task, NextCheck)
+            else in_short(task, language)
+        )
         yield say("note-next", language, what=text)
     if conversation.inquiry and not conversation.solved:
         question = in_language(conversation.inquiry.text, language)
@@ -114,20 +118,22 @@ def _for_manager(conversation: Conversation, knowledge: KnowledgeBase) -> Iterat
     if conversation.solved:
         named = incident.title if incident else ""
         title = symptom.playbook.title if symptom else named
-        yield say("manager-solved", language, title=title)
+        yield say("manager-solved", language, title=in_language(title, language))
         return
     if symptom:
-        yield say("manager-symptom", language, title=symptom.playbook.title)
+        title = in_language(symptom.playbook.title, language)
+        yield say("manager-symptom", language, title=title)
     elif incident:
         share = percent(conversation.matches[0].confidence)
-        yield say("manager-cause", language, share=share, title=incident.title)
+        title = in_language(incident.title, language)
+        yield say("manager-cause", language, share=share, title=title)
     else:
         yield say("manager-no-cause", language)
     yield _state(conversation)
     yield say("manager-tried", language, count=len(conversation.done))
     task = None if conversation.solved else task_of(conversation, knowledge)
     if task:
-        yield say("manager-next", language, what=in_short(task))
+        yield say("manager-next", language, what=in_short(task, language))
 
 
 def _for_upstream(conversation: Conversation) -> Iterator[str]:
@@ -160,11 +166,12 @@ def _cause(conversation: Conversation, knowledge: KnowledgeBase) -> str:
     incident = first_record(conversation)
     if symptom:
         playbook, share = symptom.playbook, percent(symptom.confidence)
-        known = say("note-symptom", language, share=share, title=playbook.title, id=playbook.id)
+        title = in_language(playbook.title, language)
+        known = say("note-symptom", language, share=share, title=title, id=playbook.id)
         return f"{known} {say('note-no-cause', language)}"
     if incident:
         share = percent(conversation.matches[0].confidence)
-        return say("note-cause", language, share=share, record=cite(incident))
+        return say("note-cause", language, share=share, record=cite(incident, language))
     return say("note-no-cause", language)
 
 
@@ -217,7 +224,7 @@ def _tried(conversation: Conversation) -> Iterator[str]:
         yield say("note-tried-none", conversation.language)
         return
     yield say("note-tried", conversation.language)
-    yield from (f"- {in_short(task)}" for task in taken)
+    yield from (f"- {in_short(task, conversation.language)}" for task in taken)
 
 
 def _links(conversation: Conversation) -> Iterator[str]:
@@ -231,6 +238,7 @@ def _to_secure(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator
     language = conversation.language
     for match in playbooks_of(conversation, knowledge)[:1]:
         body = match.playbook.body
-        yield say("note-secure", language, what=joined(body.secure, language))
-        if body.escalate:
-            yield say("note-escalate", language, what=joined(body.escalate, language))
+        yield say("note-secure", language, what=to_secure(match.playbook, language))
+        escalate = [in_language(what, language) for what in body.escalate]
+        if escalate:
+            yield say("note-escalate", language, what=joined(escalate, language))

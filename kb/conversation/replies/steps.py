@@ -11,7 +11,7 @@ from importlib.resources import files
 from kb.check import Check, JobState, Loss
 from kb.conversation.acts import Acted
 from kb.conversation.done_steps import FixStep, only_looks, step_by_number
-from kb.conversation.language import Language, in_language, joined, say
+from kb.conversation.language import Language, in_language, joined, say, translation
 from kb.conversation.next_step import (
     Task,
     cause_shown,
@@ -22,6 +22,7 @@ from kb.conversation.next_step import (
 )
 from kb.conversation.replies.answer import (
     Answer,
+    cite_check,
     in_short,
     named_cause,
     paragraphs,
@@ -40,7 +41,9 @@ from kb.conversation.speech import (
     describe_step,
     fenced_command,
     numbered_step,
+    prose,
     risk_in_words,
+    to_secure,
 )
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
@@ -96,7 +99,7 @@ def next_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
         return with_task("\n".join(parts), task, language)
     incident = named or first_record(conversation)
     if incident:
-        verify = join_soft_breaks(incident.body.verify)
+        verify = prose(incident.body.verify, language)
         parts.append(say("all-steps-done", language, id=incident.id, verify=verify))
     else:
         parts.append(_nothing_to_do(conversation))
@@ -127,7 +130,7 @@ def show_fix(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase)
         return with_task("", numbered[0], language)
     prevention = incident.body.prevention if incident else None
     if prevention and _PREVENTS.search(acted.text):
-        return Answer(say("success-prevent", language, text=join_soft_breaks(prevention)))
+        return Answer(say("success-prevent", language, text=prose(prevention, language)))
     if named is None and symptom:
         return _remedies(symptom, conversation, knowledge)
     if incident:
@@ -137,15 +140,16 @@ def show_fix(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase)
 
 def _fix(incident: Incident, conversation: Conversation) -> Answer:
     language = conversation.language
-    parts = [say("fix-for", language, record=cite(incident))]
+    parts = [say("fix-for", language, record=cite(incident, language))]
     for number, step in enumerate(incident.body.fix, 1):
         mark = ""
         if (incident.id, number) in conversation.done:
             mark = say("step-done", language)
         elif name_of(FixStep(incident, number, step)) in conversation.set_aside:
             mark = say("step-aside", language)
-        parts.append(numbered_step(number, step).replace(f"{number}.", f"{number}.{mark}", 1))
-    parts.append(say("then-verify", language, verify=join_soft_breaks(incident.body.verify)))
+        text = numbered_step(number, step, language)
+        parts.append(text.replace(f"{number}.", f"{number}.{mark}", 1))
+    parts.append(say("then-verify", language, verify=prose(incident.body.verify, language)))
     return Answer("\n".join(parts), records=(incident.id,))
 
 
@@ -157,10 +161,11 @@ def _remedies(
     known = named_cause(*shown, "cause-shown", language) if shown else ""
     parts = [known or say("symptom-only", language)]
     for way in body.tonight[:1]:
-        parts.append(say("tonight", language, do=way.do, cost=way.cost, risk=way.risk))
-    for cause in body.causes[:3]:
-        text = join_soft_breaks(cause.cause).rstrip(".")
-        parts.append(say("remedy-of", language, cause=text, remedy=cause.remedy))
+        do, cost, risk = (in_language(text, language) for text in (way.do, way.cost, way.risk))
+        parts.append(say("tonight", language, do=do, cost=cost, risk=risk))
+    for one in body.causes[:3]:
+        cause, remedy = prose(one.cause, language), in_language(one.remedy, language)
+        parts.append(say("remedy-of", language, cause=cause.rstrip(".。"), remedy=remedy))
     task = task_of(conversation, knowledge)
     return with_task("\n".join(parts), task, language) if task else Answer("\n".join(parts))
 
@@ -185,17 +190,18 @@ def _how_check(task: NextCheck, text: str, conversation: Conversation) -> Iterat
     language, check = conversation.language, task.check
     place = place_of(text, conversation)
     command = check.command(place)
-    yield say("check-next", language, title=check.title, id=check.id)
+    title, where = in_language(check.title, language), in_language(check.header.where, language)
+    yield say("check-next", language, title=title, id=check.id)
     if command.place is place and place_named(text):
         yield say("form-for", language, place=say(f"place-{place}", language))
     yield fenced_command(command)
     yield command.note or ""
-    yield say("run-where", language, where=check.header.where)
+    yield say("run-where", language, where=where)
     yield _placeholders(command.run, language)
     yield sentences(_needs(check, language))
     findings = [found.means for found in check.body.findings if found.abnormal]
     for means in findings[:_MAX_FINDINGS_NAMED]:
-        yield say("look-for", language, finding=join_soft_breaks(means))
+        yield say("look-for", language, finding=prose(means, language))
     yield say("paste-output", language)
 
 
@@ -243,9 +249,9 @@ def _record_of(task: Task | None) -> tuple[str, ...]:
 
 def _safe_check(check: Check, language: Language) -> Iterator[str]:
     header = check.header
-    yield say(f"safe-{header.cost.risk}", language, what=f"{check.title} [{check.id}]")
+    yield say(f"safe-{header.cost.risk}", language, what=cite_check(check, language))
     if header.caution:
-        yield say("caution", language, text=header.caution)
+        yield say("caution", language, text=in_language(header.caution, language))
     soon = [loss for loss in header.lost_by if loss is not Loss.ROTATION]
     if soon:
         losses = joined([say(f"loss-{loss}", language) for loss in soon], language)
@@ -253,11 +259,12 @@ def _safe_check(check: Check, language: Language) -> Iterator[str]:
 
 
 def _safe_step(task: FixStep, language: Language) -> str:
-    what = in_short(task)
+    what = in_short(task, language)
     said = join_soft_breaks(f"{task.step.text} {task.step.why or ''}").replace("\n", " ")
     warning = " ".join(found[0].strip() for found in _WARNS.finditer(said))
     if warning:
-        return say("safe-step-warned", language, what=what, warning=warning)
+        reason = translation(task.step.why or "", language)
+        return say("safe-step-warned", language, what=what, warning=reason or warning)
     key = "safe-step-looks" if only_looks(task.step) else "safe-step-changes"
     return say(key, language, what=what)
 
@@ -269,8 +276,8 @@ def _to_secure(
     for match in playbooks_of(conversation, knowledge)[:1]:
         body, language = match.playbook.body, conversation.language
         if not is_check:
-            yield say("safe-secure", language, what=joined(body.secure, language))
-        yield say("safe-wait", language, text=join_soft_breaks(body.safe_to_wait))
+            yield say("safe-secure", language, what=to_secure(match.playbook, language))
+        yield say("safe-wait", language, text=prose(body.safe_to_wait, language))
 
 
 def cost(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
@@ -284,16 +291,17 @@ def cost(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
         text = say(
             "cost-check",
             language,
-            what=f"{task.check.title} [{task.check.id}]",
+            what=in_short(task, language),
             time=duration(header.cost.seconds, language),
             risk=risk_in_words(header, language),
         )
         return Answer(text, shows=(name_of(task),))
     key = "cost-step-looks" if only_looks(task.step) else "cost-step-changes"
-    parts = [say(key, language, what=in_short(task))]
+    parts = [say(key, language, what=in_short(task, language))]
     price = _PRICE.search(join_soft_breaks(task.step.why or ""))
     if price:
-        parts.append(say("cost-price", language, text=price[0].strip()))
+        reason = translation(task.step.why or "", language)
+        parts.append(say("cost-price", language, text=reason or price[0].strip()))
     return Answer(sentences(parts), shows=(name_of(task),), records=_record_of(task))
 
 
@@ -311,7 +319,7 @@ def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -
     language = conversation.language
     task = task_meant(acted.text, conversation, knowledge)
     aside = [name_of(task)] if task else []
-    said = say("cannot", language, what=in_short(task)) if task else ""
+    said = say("cannot", language, what=in_short(task, language)) if task else ""
     gone = bool(_JOB_GONE.search(acted.text))
     if gone:
         aside, said = [], say("cannot-job", language)
