@@ -10,10 +10,10 @@ from kb.conversation.speech import (
     cite,
     describe_step,
     described_check,
+    in_a_row,
     location,
     quote,
     quote_with_location,
-    to_secure,
     tool_turn,
 )
 from kb.conversation.state import Turn
@@ -130,7 +130,7 @@ def _way_forward(diagnosis: Diagnosis, language: Language) -> Iterator[tuple[str
     share, playbook = percent(leading.confidence), leading.playbook
     title = in_language(playbook.title, language)
     yield say("symptom", language, share=share, title=title, id=playbook.id), ""
-    what, command = to_secure(playbook, language), collecting(playbook)
+    what, command = in_a_row(playbook.body.secure, language), collecting(playbook)
     yield say("secure", language, what=what, command=command), ""
     if diagnosis.next:
         yield described_check(diagnosis.next, language), diagnosis.next.check.id

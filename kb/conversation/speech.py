@@ -6,13 +6,12 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from kb.check import CheckHeader, Command
-from kb.conversation.language import Language, in_language, joined, say
+from kb.conversation.language import Language, in_language, say
 from kb.conversation.state import Speaker, Turn
 from kb.diagnosis import Match, NextCheck
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
 from kb.log.clean import strip_controls
-from kb.playbook import Playbook
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
@@ -98,9 +97,10 @@ def described_check(step: NextCheck, language: Language) -> str:
     )
 
 
-def to_secure(playbook: Playbook, language: Language) -> str:
-    """What a restart destroys, in a row."""
-    return joined([in_language(what, language) for what in playbook.body.secure], language)
+def in_a_row(texts: Iterable[str], language: Language) -> str:
+    """Texts of a record, one after the other. In the Chinese ones a comma joins words."""
+    between = "；" if language is Language.CHINESE else ", "
+    return between.join(in_language(text, language) for text in texts)
 
 
 def fenced_command(command: Command) -> str:

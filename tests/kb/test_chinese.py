@@ -89,11 +89,10 @@ def test_a_remedy_has_all_its_steps_in_chinese(records: Mapping[str, Record]) ->
 
 
 @pytest.mark.parametrize("kind", ["playbooks", "checks"])
-def test_every_guide_speaks_chinese(records: Mapping[str, Record], kind: str) -> None:
+def test_every_guide_has_a_chinese_title(records: Mapping[str, Record], kind: str) -> None:
     guides = {record.id for record in records.values() if f"{record.kind}s" == kind}
-    assert guides <= entries(kind).keys()
-    for name in guides:
-        assert entries(kind)[name].keys() == texts_of(records[name]).keys(), name
+    titled = {name for name, entry in entries(kind).items() if "title" in entry}
+    assert guides == titled
 
 
 def test_one_english_text_has_one_chinese_text() -> None:

@@ -15,7 +15,7 @@ from kb.conversation.language import in_language, joined, say
 from kb.conversation.next_step import playbooks_of, symptom_of, task_of
 from kb.conversation.replies.answer import Answer, described_task, in_short, paragraphs
 from kb.conversation.replies.meant import first_record
-from kb.conversation.speech import cite, quote, quote_with_location, to_secure
+from kb.conversation.speech import cite, in_a_row, quote, quote_with_location
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import By, NextCheck
@@ -238,7 +238,6 @@ def _to_secure(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator
     language = conversation.language
     for match in playbooks_of(conversation, knowledge)[:1]:
         body = match.playbook.body
-        yield say("note-secure", language, what=to_secure(match.playbook, language))
-        escalate = [in_language(what, language) for what in body.escalate]
-        if escalate:
-            yield say("note-escalate", language, what=joined(escalate, language))
+        yield say("note-secure", language, what=in_a_row(body.secure, language))
+        if body.escalate:
+            yield say("note-escalate", language, what=in_a_row(body.escalate, language))

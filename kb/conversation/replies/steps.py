@@ -40,10 +40,10 @@ from kb.conversation.speech import (
     cite,
     describe_step,
     fenced_command,
+    in_a_row,
     numbered_step,
     prose,
     risk_in_words,
-    to_secure,
 )
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
@@ -207,7 +207,7 @@ def _how_check(task: NextCheck, text: str, conversation: Conversation) -> Iterat
 
 def _needs(check: Check, language: Language) -> Iterator[str]:
     if check.header.needs:
-        yield say("needs", language, needs=joined(check.header.needs, language))
+        yield say("needs", language, needs=in_a_row(check.header.needs, language))
     if check.header.needs_job is JobState.RUNNING:
         yield say("needs-running", language)
 
@@ -276,7 +276,7 @@ def _to_secure(
     for match in playbooks_of(conversation, knowledge)[:1]:
         body, language = match.playbook.body, conversation.language
         if not is_check:
-            yield say("safe-secure", language, what=to_secure(match.playbook, language))
+            yield say("safe-secure", language, what=in_a_row(body.secure, language))
         yield say("safe-wait", language, text=prose(body.safe_to_wait, language))
 
 
