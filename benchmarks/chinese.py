@@ -32,8 +32,7 @@ def _texts(record: Record) -> Iterator[tuple[str, str | None]]:
     elif isinstance(record, Playbook):
         yield from _of_playbook(record)
     elif isinstance(record, Check):
-        yield "question", record.header.question
-        yield "where", record.header.where
+        yield from _of_check(record)
 
 
 def _of_incident(record: Incident) -> Iterator[tuple[str, str | None]]:
@@ -65,6 +64,24 @@ def _of_playbook(record: Playbook) -> Iterator[tuple[str, str | None]]:
         yield "tonight-risk", way.risk
     for number, what in enumerate(body.escalate, 1):
         yield f"escalate-{number}", what
+
+
+def _of_check(record: Check) -> Iterator[tuple[str, str | None]]:
+    header, body = record.header, record.body
+    yield "question", header.question
+    yield "where", header.where
+    for number, need in enumerate(header.needs, 1):
+        yield f"needs-{number}", need
+    yield "caution", header.caution
+    for number, apart in enumerate(header.tells_apart, 1):
+        yield f"apart-{number}", apart
+    for command in body.commands:
+        yield f"note-{command.place}", command.note
+    for finding in body.findings:
+        yield f"finding-{finding.id}", finding.means
+        yield f"suggests-{finding.id}", finding.suggests
+    for limit in (*body.cannot_see, *body.false_pass)[:1]:
+        yield "limit", limit.text
 
 
 def shipped() -> dict[str, Record]:

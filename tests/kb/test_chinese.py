@@ -140,6 +140,16 @@ def test_a_symptom_its_check_and_its_causes_are_told_in_chinese(knowledge: Knowl
     assert playbook["remedy-one-rank-busy"][1] in asked(conversation, "怎么修", knowledge)
 
 
+def test_a_pasted_output_is_read_in_chinese_with_its_values(knowledge: KnowledgeBase) -> None:
+    start = begin(diagnose(Log.from_text(HANG), knowledge))
+    port = "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Down\n\t\tPhysical state: Polling"
+    known = entries("checks")["ibstat"]
+    shown = asked(start, f"$ ibstat\n{port}", knowledge)
+    assert known["finding-down-polling-no-signal"][1].removesuffix("。") in shown
+    assert "（Physical state: Polling）" in shown
+    assert known["suggests-down-polling-no-signal"][1] in shown
+
+
 def test_a_step_whose_english_was_changed_is_shown_in_english(
     records: Mapping[str, Record],
 ) -> None:

@@ -195,7 +195,7 @@ def _how_check(task: NextCheck, text: str, conversation: Conversation) -> Iterat
     if command.place is place and place_named(text):
         yield say("form-for", language, place=say(f"place-{place}", language))
     yield fenced_command(command)
-    yield command.note or ""
+    yield in_language(command.note or "", language)
     yield say("run-where", language, where=where)
     yield _placeholders(command.run, language)
     yield sentences(_needs(check, language))
