@@ -113,7 +113,7 @@ def _ratios(
 
 
 def _said(read: OutputsRead, language: Language) -> Iterator[str]:
-    means = {
+    means: dict[tuple[str, str | None], str] = {
         (output.check.id, finding.id): finding.means
         for output in read.outputs
         for finding in output.check.body.findings
