@@ -11,12 +11,11 @@ import msgspec
 from index.tokens import tokenize
 from kb.conversation.landed import PERSISTS_IF_RIGHT, effect_question
 from kb.conversation.language import Language, say
-from kb.conversation.speech import quote
+from kb.conversation.speech import prose, quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.evidence.glossary import translate
 from kb.incident import Incident, Step
-from kb.soft_breaks import join_soft_breaks
 
 _TRIED = re.compile(
     r"(?:i|we)(?:'ve| have)?(?: already)? (?:did|tried|set|raised|increased|changed|upgraded"
@@ -102,7 +101,7 @@ def failed_steps(taken: Sequence[FixStep], language: Language) -> Statement:
 
 
 def _sentence(taken: FixStep, language: Language, *, persists: bool) -> str:
-    text, name = join_soft_breaks(taken.step.text), taken.incident.id
+    text, name = prose(taken.step.text, language), taken.incident.id
     step = say("marked-done", language, number=taken.number, id=name, text=text)
     return " ".join([step, say("persists", language)]) if persists else step
 

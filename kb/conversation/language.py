@@ -1,13 +1,15 @@
-"""The language of the user, and the sentences of the tool in it. Records stay English."""
+"""The language of the user: the sentences of the tool in it, and what is there of the records."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 
 from kb.evidence.glossary import has_chinese
 
@@ -29,6 +31,8 @@ _JOINING_WORDS = re.compile(
     r"\b(?:the|it|we|i|you|they|that|this|and|but|with|now|after|then|still|both|all|my|our|on)\b",
     re.IGNORECASE,
 )
+_DIGEST_BYTES = 5
+"""Of a digest of a text: enough that no two of some thousand texts share one."""
 _MIN_ENGLISH_WORDS = 3
 """From so many words without Chinese on, one of them of grammar, who wrote Chinese before goes over
 to English; fewer are a command, a version or "ok"."""
@@ -66,14 +70,37 @@ def joined(names: Iterable[str], language: Language) -> str:
 
 
 def in_language(text: str, language: Language) -> str:
-    """A fixed question or answer in the language; what a record asks stays as it is."""
-    return _of_questions().get(text, text) if language is Language.CHINESE else text
+    """A fixed question, or a text of a record, in the language; English where it is not there."""
+    return translation(text, language) or text
+
+
+def translation(text: str, language: Language) -> str | None:
+    """As `in_language`; None where nothing is to be translated, or is not yet."""
+    if language is not Language.CHINESE:
+        return None
+    return _of_questions().get(text) or _of_records().get(digest(text))
+
+
+def digest(text: str) -> str:
+    """What a text of a record is known by. However its lines are broken, it is the same."""
+    words = " ".join(text.split()).encode()
+    return hashlib.blake2b(words, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 @cache
 def _of_questions() -> Mapping[str, str]:
     pairs = (texts for key, texts in _sentences().items() if key.startswith("asks-"))
     return {texts["en"]: texts["zh"] for texts in pairs}
+
+
+@cache
+def _of_records() -> Mapping[str, str]:
+    """The Chinese texts by the digest of the English ones: one that was changed since is not found,
+    nor is one that a team wrote itself."""
+    folder = files("kb.conversation").joinpath("chinese")
+    kinds = (tomllib.loads(kind.read_bytes().decode()) for kind in folder.iterdir())
+    texts = (record.values() for kind in kinds for record in kind.values())
+    return dict(chain.from_iterable(texts))
 
 
 @cache

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kb.conversation.language import Language, joined, say
+from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.speech import (
     cite,
     describe_step,
     described_check,
+    in_a_row,
     location,
     quote,
     quote_with_location,
@@ -93,7 +94,8 @@ def _likely(diagnosis: Diagnosis, language: Language) -> str:
         first = diagnosis.matches[0]
         matched = diagnosis.verdict is Verdict.MATCH
         key = "likely-match" if matched else "likely-possible"
-        return say(key, language, share=percent(first.confidence), record=cite(first.incident))
+        record = cite(first.incident, language)
+        return say(key, language, share=percent(first.confidence), record=record)
     if diagnosis.verdict is Verdict.HEALTHY:
         return say("healthy-anyway", language)
     if any(note.incident.kind is Kind.CASCADE for note in diagnosis.notes):
@@ -122,8 +124,9 @@ def _way_forward(diagnosis: Diagnosis, language: Language) -> Iterator[tuple[str
         return
     leading = diagnosis.playbooks[0]
     share, playbook = percent(leading.confidence), leading.playbook
-    yield say("symptom", language, share=share, title=playbook.title, id=playbook.id), ""
-    what, command = joined(playbook.body.secure, language), collecting(playbook)
+    title = in_language(playbook.title, language)
+    yield say("symptom", language, share=share, title=title, id=playbook.id), ""
+    what, command = in_a_row(playbook.body.secure, language), collecting(playbook)
     yield say("secure", language, what=what, command=command), ""
     if diagnosis.next:
         yield described_check(diagnosis.next, language), diagnosis.next.check.id

@@ -49,6 +49,8 @@ class Passage(msgspec.Struct, frozen=True):
     number: int = 0
     """Of the step, from 1; 0 where it is none."""
     step: Step | None = None
+    texts: tuple[str, ...] = ()
+    """Those of the page that it is of, whole."""
 
 
 def passage_about(
@@ -94,9 +96,13 @@ def _of_incident(incident: Incident) -> Iterator[Passage]:
 
 def _of_playbook(playbook: Playbook, guides: GuideShelf) -> Iterator[Passage]:
     body = playbook.body
-    texts = [f"{one.cause} {one.tell}. {one.remedy}." for one in body.causes]
-    texts += [f"{one.do}: {one.cost}; {one.risk}." for one in body.tonight]
-    yield from _from([*texts, body.safe_to_wait], playbook.id)
+    for one in body.causes:
+        text = f"{one.cause} {one.tell}. {one.remedy}."
+        yield from _from_texts(text, (one.cause, one.tell, one.remedy), playbook.id)
+    for way in body.tonight:
+        text = f"{way.do}: {way.cost}; {way.risk}."
+        yield from _from_texts(text, (way.do, way.cost, way.risk), playbook.id)
+    yield from _from([body.safe_to_wait], playbook.id)
     for step in body.checks:
         check = guides.by_id.get(step.check)
         if isinstance(check, Check):
@@ -105,16 +111,23 @@ def _of_playbook(playbook: Playbook, guides: GuideShelf) -> Iterator[Passage]:
 
 def _of_check(check: Check) -> Iterator[Passage]:
     body = check.body
-    texts = [f"{one.means} {one.suggests or ''}. {one.then or ''}" for one in body.findings]
-    texts += [one.text for one in (*body.cannot_see, *body.false_pass, *body.false_fail)]
-    return _from(texts, check.id)
+    for one in body.findings:
+        text = f"{one.means} {one.suggests or ''}. {one.then or ''}"
+        texts = tuple(filter(None, (one.means, one.suggests, one.then)))
+        yield from _from_texts(text, texts, check.id)
+    limits = (*body.cannot_see, *body.false_pass, *body.false_fail)
+    yield from _from((limit.text for limit in limits), check.id)
 
 
 def _from(texts: Iterable[str], page: str) -> Iterator[Passage]:
     for text in texts:
-        for paragraph in _PARAGRAPH.split(join_soft_breaks(text).strip()):
-            for part in _parts(paragraph):
-                yield Passage(part, page)
+        yield from _from_texts(text, (text,), page)
+
+
+def _from_texts(joined: str, texts: tuple[str, ...], page: str) -> Iterator[Passage]:
+    for paragraph in _PARAGRAPH.split(join_soft_breaks(joined).strip()):
+        for part in _parts(paragraph):
+            yield Passage(part, page, texts=texts)
 
 
 def _parts(paragraph: str) -> Iterator[str]:

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from index.tokens import tokenize
+from kb.checks import Observation
 from kb.checks.recognise import is_prompt
 from kb.conversation.done_steps import only_looks
-from kb.conversation.language import Language, is_talk, say
+from kb.conversation.language import Language, in_language, is_talk, say, translation
 from kb.conversation.search import STATEMENT_FILE, search_statement
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
@@ -115,17 +116,38 @@ def _ratios(
 
 
 def _said(read: OutputsRead, language: Language) -> Iterator[str]:
+    means: dict[tuple[str, str | None], str] = {
+        (output.check.id, finding.id): finding.means
+        for output in read.outputs
+        for finding in output.check.body.findings
+    }
     for one in read.observations[:_MAX_OBSERVATIONS_NAMED]:
-        yield f"{quote(one.check)}: {one.text.removesuffix('.')}."
+        yield f"{quote(one.check)}: {_in_words(one, means, language)}"
         if one.suggests and one.abnormal:
-            yield say("points-to", language, what=one.suggests.removesuffix("."))
+            what = in_language(one.suggests, language).rstrip(".。")
+            yield say("points-to", language, what=what)
     telling = {one.check for one in read.observations}
     for output in read.outputs:
         if output.is_normal and output.check.id not in telling:
             body = output.check.body
-            limits = [limit.text for limit in (*body.cannot_see, *body.false_pass)]
+            limits = [
+                in_language(limit.text, language)
+                for limit in (*body.cannot_see, *body.false_pass)[:1]
+            ]
             normal = say("nothing-abnormal", language, check=quote(output.check.id))
-            yield " ".join([normal, *limits[:1]])
+            yield " ".join([normal, *limits])
+
+
+def _in_words(
+    one: Observation, means: Mapping[tuple[str, str | None], str], language: Language
+) -> str:
+    """What the output shows. The values that were read follow on the meaning in its language."""
+    english = means.get((one.check, one.finding), "")
+    known = translation(english, language)
+    if known is None:
+        return f"{one.text.removesuffix('.')}."
+    values = one.text.removeprefix(english.removesuffix(".")).removeprefix(": ")
+    return f"{known.removesuffix('。')}（{values}）。" if values.strip(".") else known
 
 
 def speaking_for(

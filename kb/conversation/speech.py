@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from kb.check import CheckHeader, Command
-from kb.conversation.language import Language, say
+from kb.conversation.language import Language, in_language, say, translation
 from kb.conversation.state import ReplyAct, Speaker, Turn
 from kb.diagnosis import Match, NextCheck
 from kb.evidence import EvidenceLine
@@ -21,7 +21,7 @@ _MAX_CHANGES_NAMED = 2
 """Records whose change is stated after a statement, the largest changes first."""
 _MIN_CHANGE = 0.01
 """Minimum change of a confidence that is stated; smaller ones vanish when rounded to percent."""
-_SENTENCE_END = re.compile(r"(?<=[a-z0-9`)][.!?])\s+(?=[A-Z`])")
+_SENTENCE_END = re.compile(r"(?<=[a-z0-9`)][.!?])\s+(?=[A-Z`])|(?<=[。！？])(?![”’」』）])")
 _CITED = re.compile(r"\[([A-Za-z0-9][A-Za-z0-9.-]*)\]")
 
 
@@ -62,40 +62,58 @@ def quote_with_location(line: EvidenceLine) -> str:
     return f"{quote(line.text)} ({location(line)})"
 
 
-def cite(incident: Incident) -> str:
+def cite(incident: Incident, language: Language) -> str:
     """A record by its title and id."""
-    return f"{incident.title} [{incident.id}]"
+    return f"{in_language(incident.title, language)} [{incident.id}]"
 
 
-def numbered_step(number: int, step: Step) -> str:
+def prose(text: str, language: Language) -> str:
+    """A text of a record, each paragraph on one line."""
+    return in_language(join_soft_breaks(text), language)
+
+
+def numbered_step(number: int, step: Step, language: Language) -> str:
     """A step of a fix, its command ready to copy."""
     command = f"\n```{step.language}\n{step.command}\n```" if step.command else ""
-    why = f"\n{join_soft_breaks(step.why)}" if step.why else ""
-    return f"{number}. {join_soft_breaks(step.text)}{command}{why}"
+    why = f"\n{prose(step.why, language)}" if step.why else ""
+    return f"{number}. {prose(step.text, language)}{command}{why}"
 
 
 def describe_step(identifier: str, number: int, step: Step, language: Language) -> str:
     """A step of the fix of a record, with the record that it is of."""
     heading = say("step-of", language, number=number, id=identifier)
-    return f"{heading}\n{numbered_step(number, step)}"
+    return f"{heading}\n{numbered_step(number, step, language)}"
 
 
-def first_sentence(text: str) -> str:
+def first_sentence(text: str, language: Language) -> str:
     """What a section says first, on one line."""
-    return _SENTENCE_END.split(join_soft_breaks(text).replace("\n", " "), maxsplit=1)[0]
+    whole = join_soft_breaks(text).replace("\n", " ")
+    known = translation(_first_of(whole), language)
+    return known or _first_of(in_language(whole, language))
+
+
+def _first_of(text: str) -> str:
+    return _SENTENCE_END.split(text, maxsplit=1)[0]
 
 
 def described_check(step: NextCheck, language: Language) -> str:
     """The check to run next, its command ready to copy."""
     header = step.check.header
+    title, where = in_language(step.check.title, language), in_language(header.where, language)
     return "\n".join(
         [
-            say("check-next", language, title=step.check.title, id=step.check.id),
+            say("check-next", language, title=title, id=step.check.id),
             fenced_command(step.command),
-            say("where", language, where=header.where, risk=risk_in_words(header, language)),
-            say("why-check", language, why=join_soft_breaks(step.why)),
+            say("where", language, where=where, risk=risk_in_words(header, language)),
+            say("why-check", language, why=prose(step.why, language)),
         ]
     )
+
+
+def in_a_row(texts: Iterable[str], language: Language) -> str:
+    """Texts of a record, one after the other. In the Chinese ones a comma joins words."""
+    between = "；" if language is Language.CHINESE else ", "
+    return between.join(in_language(text, language) for text in texts)
 
 
 def fenced_command(command: Command) -> str:
@@ -144,4 +162,5 @@ def _first(before: Sequence[Match], after: Sequence[Match], language: Language) 
     first = after[0]
     same = before and before[0].incident.id == first.incident.id
     key = "still-first" if same else "now-first"
-    return say(key, language, record=cite(first.incident), share=percent(first.confidence))
+    record, share = cite(first.incident, language), percent(first.confidence)
+    return say(key, language, record=record, share=share)

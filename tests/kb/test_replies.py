@@ -127,12 +127,17 @@ def test_how_of_a_step_is_that_step(match: Conversation, knowledge: KnowledgeBas
 
 
 @pytest.mark.parametrize(
-    "text", ["is it safe to delete these files?", "is step 4 dangerous", "第4步安全吗"]
+    ("text", "harm"),
+    [
+        ("is it safe to delete these files?", "Destructive"),
+        ("is step 4 dangerous", "Destructive"),
+        ("第4步安全吗", "破坏性"),
+    ],
 )
 def test_a_harm_that_the_record_names_is_read_out(
-    match: Conversation, knowledge: KnowledgeBase, text: str
+    match: Conversation, knowledge: KnowledgeBase, text: str, harm: str
 ) -> None:
-    assert "Destructive" in answered(Act.SAFE, text, match, knowledge).text
+    assert harm in answered(Act.SAFE, text, match, knowledge).text
 
 
 def test_a_look_is_safe_and_a_change_needs_a_restart(
@@ -287,7 +292,7 @@ def test_a_summary_says_what_is_known_told_tried_and_open_without_secrets(
     for text in ("summarise", "总结一下", "write an upstream issue"):
         note = answered(Act.SUMMARISE, text, talked, knowledge).text
         assert token not in note
-        assert "--shm-size" in note or "shared memory" in note
+        assert "--shm-size" in note or "shared memory" in note or "共享内存" in note
         assert "line 1" in note
     boss = answered(Act.SUMMARISE, "two lines for my manager", talked, knowledge).text
     assert "```" not in boss
@@ -482,12 +487,19 @@ def bus(knowledge: KnowledgeBase) -> Conversation:
     return conversation
 
 
-@pytest.mark.parametrize("text", ["64M", "it shows 64M", "只有 64M"])
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("64M", "Container's /dev/shm is too small"),
+        ("it shows 64M", "Container's /dev/shm is too small"),
+        ("只有 64M", "容器的 /dev/shm 太小"),
+    ],
+)
 def test_a_short_answer_to_a_check_is_read(
-    bus: Conversation, knowledge: KnowledgeBase, text: str
+    bus: Conversation, knowledge: KnowledgeBase, text: str, cause: str
 ) -> None:
     after = reply(bus, text, knowledge)
-    assert "Container's /dev/shm is too small" in said(after)
+    assert cause in said(after)
     assert after.readings["bus-error-shm:shm-small"] > 1
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from index.tokens import tokenize
+from kb.check import Check
 from kb.conversation.done_steps import only_looks
-from kb.conversation.language import Language, say
+from kb.conversation.language import Language, in_language, say, translation
 from kb.conversation.next_step import (
     Task,
     cause_shown,
@@ -19,7 +20,7 @@ from kb.conversation.next_step import (
 )
 from kb.conversation.passages import ENOUGH, Passage, passage_about
 from kb.conversation.search import likeliest_by_words
-from kb.conversation.speech import cite, describe_step, described_check, first_sentence
+from kb.conversation.speech import cite, describe_step, described_check, first_sentence, prose
 from kb.conversation.state import Conversation, ReplyAct, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
@@ -27,7 +28,6 @@ from kb.evidence import EvidenceLine
 from kb.evidence.glossary import translate
 from kb.incident import Incident
 from kb.playbook import Cause, Playbook
-from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 _MAX_STEPS_AHEAD = 4
@@ -77,7 +77,15 @@ def described_passage(passage: Passage, language: Language) -> str:
     """What a page says; a step of a fix with its command ready to copy."""
     if passage.step:
         return describe_step(passage.page, passage.number, passage.step, language)
-    return say("passage", language, text=passage.text.replace("\n", " "), id=passage.page)
+    text = _in_language(passage, language).replace("\n", " ")
+    return say("passage", language, text=text, id=passage.page)
+
+
+def _in_language(passage: Passage, language: Language) -> str:
+    """The texts that a passage is of, where there is one in the language, or else its own."""
+    if not any(translation(text, language) for text in passage.texts):
+        return in_language(passage.text, language)
+    return "".join(f"{prose(text, language).rstrip('.。')}。" for text in passage.texts)
 
 
 def with_leader(said: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
@@ -106,7 +114,7 @@ def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     if named is None or named.id == leading or not _is_titled(text, named, knowledge):
         return None
     language = conversation.language
-    known = say("page-about", language, record=cite(named))
+    known = say("page-about", language, record=cite(named, language))
     steps = enumerate(named.body.fix, 1)
     number, step = next(
         ((n, one) for n, one in steps if not only_looks(one)), (1, named.body.fix[0])
@@ -125,18 +133,24 @@ def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBas
     """One line, with what is still to do."""
     language = conversation.language
     task = task_of(conversation, knowledge)
-    still = say("still-next", language, what=in_short(task)) if task else ""
+    still = say("still-next", language, what=in_short(task, language)) if task else ""
     ahead = steps_ahead(task, conversation) if task and key != "other" else ""
     leads = what_leads(conversation, knowledge)
     act = ReplyAct.UPDATE if key == "noted" else ReplyAct.DECLINE
     return Answer(sentences([say(key, language), leads, still, ahead]), act=act)
 
 
-def in_short(task: Task) -> str:
+def in_short(task: Task, language: Language) -> str:
     """A check or a step in a line, without its command."""
     if isinstance(task, NextCheck):
-        return f"{task.check.title} [{task.check.id}]"
-    return f"{task.number}. {task.step.text} [{task.incident.id}]".replace("\n", " ")
+        return cite_check(task.check, language)
+    text = in_language(task.step.text, language).replace("\n", " ")
+    return f"{task.number}. {text} [{task.incident.id}]"
+
+
+def cite_check(check: Check, language: Language) -> str:
+    """A check by its title and id."""
+    return f"{in_language(check.title, language)} [{check.id}]"
 
 
 def what_leads(conversation: Conversation, knowledge: KnowledgeBase) -> str:
@@ -145,29 +159,30 @@ def what_leads(conversation: Conversation, knowledge: KnowledgeBase) -> str:
     shown = cause_shown(conversation, knowledge)
     symptom = symptom_of(conversation, knowledge)
     if symptom and shown:
-        return say("leads-cause", language, cause=_cause_in_words(shown[1]), title=shown[0].title)
+        cause = prose(shown[1].cause, language).rstrip(".。")
+        title = in_language(shown[0].title, language)
+        return say("leads-cause", language, cause=cause, title=title)
     if symptom:
         share, playbook = percent(symptom.confidence), symptom.playbook
-        return say("symptom", language, share=share, title=playbook.title, id=playbook.id)
+        title = in_language(playbook.title, language)
+        return say("symptom", language, share=share, title=title, id=playbook.id)
     for match in conversation.matches[:1]:
         share = percent(match.confidence)
-        return say("still-first", language, share=share, record=cite(match.incident))
+        return say("still-first", language, share=share, record=cite(match.incident, language))
     return ""
-
-
-def _cause_in_words(cause: Cause) -> str:
-    return join_soft_breaks(cause.cause).rstrip(".")
 
 
 def steps_ahead(task: Task, conversation: Conversation) -> str:
     """The open steps behind one, in short; empty for a check and for the last."""
     if isinstance(task, NextCheck):
         return ""
+    language = conversation.language
     ahead = [one for one in open_steps(task.incident, conversation) if one.number > task.number]
     steps = " ".join(
-        f"{one.number}. {first_sentence(one.step.text)}" for one in ahead[:_MAX_STEPS_AHEAD]
+        f"{one.number}. {first_sentence(one.step.text, language)}"
+        for one in ahead[:_MAX_STEPS_AHEAD]
     )
-    return say("steps-ahead", conversation.language, steps=steps) if steps else ""
+    return say("steps-ahead", language, steps=steps) if steps else ""
 
 
 def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) -> str:
@@ -175,8 +190,18 @@ def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) 
     return say(
         key,
         language,
-        title=playbook.title,
+        title=in_language(playbook.title, language),
         id=playbook.id,
-        cause=join_soft_breaks(cause.cause),
-        remedy=cause.remedy.rstrip("."),
+        cause=prose(cause.cause, language),
+        remedy=in_language(cause.remedy, language).rstrip(".。"),
+    )
+
+
+def cause_and_sign(cause: Cause, language: Language) -> str:
+    """A cause of a symptom, and what tells it."""
+    return say(
+        "cause-and-sign",
+        language,
+        cause=prose(cause.cause, language).rstrip(".。"),
+        tell=in_language(cause.tell, language),
     )

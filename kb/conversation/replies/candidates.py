@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kb.conversation.acts import Acted
-from kb.conversation.language import Language, say
+from kb.conversation.language import Language, in_language, say
 from kb.conversation.next_step import cause_shown, name_of, playbooks_of, symptom_of, task_of
 from kb.conversation.replies.answer import (
     Answer,
@@ -13,14 +13,13 @@ from kb.conversation.replies.answer import (
     sentences,
 )
 from kb.conversation.replies.meant import first_record, record_meant
-from kb.conversation.speech import cite, first_sentence, quote_with_location
+from kb.conversation.speech import cite, first_sentence, prose, quote_with_location
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import PlaybookMatch
 from kb.diagnosis.confidence import belief_of_causes
 from kb.incident import Certainty, Incident
 from kb.playbook import Cause, Share
-from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 _MAX_LINKS = 3
@@ -39,11 +38,12 @@ def most_likely(_acted: Acted, conversation: Conversation, knowledge: KnowledgeB
     task = task_of(conversation, knowledge)
     if incident and not symptom:
         match = conversation.matches[0]
-        parts = [say("bet", language, share=percent(match.confidence), record=cite(incident))]
+        record = cite(incident, language)
+        parts = [say("bet", language, share=percent(match.confidence), record=record)]
         lines = tuple(reason.line for reason in match.why[:1])
         if lines:
             parts.append(say("evidence", language, lines=quote_with_location(lines[0])))
-        parts.append(say("cause", language, text=first_sentence(incident.body.cause)))
+        parts.append(say("cause", language, text=first_sentence(incident.body.cause, language)))
     elif symptom:
         shown = cause_shown(conversation, knowledge)
         bet = named_cause(*shown, "cause-shown", language) if shown else ""
@@ -61,10 +61,10 @@ def _bet_on_cause(symptom: PlaybookMatch, language: Language) -> str:
     return say(
         "bet-symptom",
         language,
-        title=playbook.title,
+        title=in_language(playbook.title, language),
         id=playbook.id,
-        cause=join_soft_breaks(cause.cause),
-        tell=cause.tell.rstrip("."),
+        cause=prose(cause.cause, language),
+        tell=in_language(cause.tell, language).rstrip(".。"),
     )
 
 
@@ -79,7 +79,8 @@ def others(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -
     for match in [symptom] if symptom else playbooks_of(conversation, knowledge)[:1]:
         playbook = match.playbook
         links = " ".join(playbook.header.references[:_MAX_LINKS])
-        text = say("others-symptom", language, title=playbook.title, id=playbook.id, links=links)
+        title = in_language(playbook.title, language)
+        text = say("others-symptom", language, title=title, id=playbook.id, links=links)
         return Answer(text)
     return Answer(say("others-none", language))
 
@@ -94,7 +95,7 @@ def _seen_by_others(incident: Incident, language: Language) -> str:
     )
     return paragraphs(
         [
-            say("others-seen", language, record=cite(incident)),
+            say("others-seen", language, record=cite(incident, language)),
             say("others-links", language, links=" ".join(header.references[:_MAX_LINKS])),
             sentences(
                 [say("others-confirmed" if confirmed else "others-documented", language), fixed]
@@ -108,10 +109,10 @@ def alternatives(conversation: Conversation, knowledge: KnowledgeBase) -> Answer
     language = conversation.language
     symptom = symptom_of(conversation, knowledge)
     records = [
-        f"{cite(match.incident)} ({percent(match.confidence)})"
+        f"{cite(match.incident, language)} ({percent(match.confidence)})"
         for match in conversation.matches[0 if symptom else 1 :][:_MAX_ALTERNATIVES]
     ]
-    causes = [join_soft_breaks(one.cause).rstrip(".") for one in _causes(symptom)]
+    causes = [prose(one.cause, language).rstrip(".。") for one in _causes(symptom)]
     named = [*records, *causes][:_MAX_ALTERNATIVES]
     if not named:
         return Answer(say("no-alternatives", language))

@@ -45,7 +45,7 @@ def greeting(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     task = task_of(conversation, knowledge)
     if task is None:
         return Answer(say("greeting", language))
-    return Answer(say("greeting-on", language, what=in_short(task)))
+    return Answer(say("greeting-on", language, what=in_short(task, language)))
 
 
 def frustration(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

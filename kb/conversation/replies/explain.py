@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from kb.conversation.acts import Acted
-from kb.conversation.language import Language, say
+from kb.conversation.language import Language, in_language, say
 from kb.conversation.next_step import symptom_of, task_of
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.replies.answer import (
     Answer,
+    cause_and_sign,
     from_pages,
     paragraphs,
     sentences,
@@ -19,9 +22,8 @@ from kb.conversation.speech import first_sentence, quote_with_location
 from kb.conversation.state import Conversation
 from kb.conversation.terms import Term, find_term
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import NextCheck, PlaybookMatch
+from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
-from kb.soft_breaks import join_soft_breaks
 
 
 def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
@@ -41,9 +43,10 @@ def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeB
 
 
 def _subject(conversation: Conversation, knowledge: KnowledgeBase) -> str:
-    """What leads, and the systems of the case."""
+    """What leads, in the English that the terms are compared in, and the systems of the case."""
+    english = msgspec.structs.replace(conversation, language=Language.ENGLISH)
     systems = conversation.diagnosis.evidence.facts.systems
-    return " ".join([what_leads(conversation, knowledge), *systems])
+    return " ".join([what_leads(english, knowledge), *systems])
 
 
 def _in_plain_words(conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
@@ -52,18 +55,14 @@ def _in_plain_words(conversation: Conversation, knowledge: KnowledgeBase) -> Ans
     incident, symptom = first_record(conversation), symptom_of(conversation, knowledge)
     parts = [what_leads(conversation, knowledge)]
     if symptom:
-        parts.append(say("often-behind", language, causes=_first_cause(symptom)))
+        cause = cause_and_sign(symptom.playbook.body.causes[0], language)
+        parts.append(say("often-behind", language, causes=cause))
     elif incident:
-        parts.append(say("cause", language, text=first_sentence(incident.body.cause)))
+        parts.append(say("cause", language, text=first_sentence(incident.body.cause, language)))
     task = task_of(conversation, knowledge)
     if task is None:
         return Answer(paragraphs(parts) or say("nothing-known", language))
     return with_task(paragraphs(parts), task, language)
-
-
-def _first_cause(symptom: PlaybookMatch) -> str:
-    cause = symptom.playbook.body.causes[0]
-    return f"{join_soft_breaks(cause.cause).rstrip('.')} ({cause.tell})"
 
 
 def _check_or_nothing(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
@@ -71,8 +70,10 @@ def _check_or_nothing(acted: Acted, conversation: Conversation, knowledge: Knowl
     language = conversation.language
     task = task_named(acted.text, conversation, knowledge)
     if isinstance(task, NextCheck):
-        question = say("answers", language, question=task.check.header.question)
-        named = say("term", language, name=task.check.id, text=f"{task.check.title}.")
+        header = task.check.header
+        question = say("answers", language, question=in_language(header.question, language))
+        title = in_language(header.title, language)
+        named = say("term", language, name=task.check.id, text=f"{title}.")
         return Answer(sentences([named, question]), shows=(task.check.id,))
     told = from_pages(acted.text, conversation, knowledge)
     if told:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kb.conversation.language import say
+from kb.conversation.language import in_language, say
 from kb.conversation.next_step import name_of, shown_lately, symptom_of, task_of
 from kb.conversation.passages import passage_about
 from kb.conversation.replies.answer import (
     Answer,
+    cause_and_sign,
     described_passage,
     in_short,
     sentences,
@@ -18,7 +19,6 @@ from kb.conversation.replies.candidates import alternatives, likeliest_causes
 from kb.conversation.speech import first_sentence
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
-from kb.soft_breaks import join_soft_breaks
 
 _CLEARLY = 0.1
 """A fall of a confidence after which people ask what else it can be."""
@@ -41,7 +41,7 @@ def in_its_light(
         yield alternatives(after, knowledge)
     task = task_of(after, knowledge)
     if task and after is not before and name_of(task) in shown_lately(before):
-        still = say("still-next", language, what=in_short(task))
+        still = say("still-next", language, what=in_short(task, language))
         yield Answer(sentences([still, steps_ahead(task, after)]))
 
 
@@ -74,14 +74,14 @@ def _behind_it(after: Conversation, knowledge: KnowledgeBase) -> Answer | None:
             say(
                 "remedy-of",
                 language,
-                cause=f"{join_soft_breaks(one.cause).rstrip('.')} ({one.tell})",
-                remedy=f"{one.remedy.rstrip('.')}.",
+                cause=cause_and_sign(one, language),
+                remedy=in_language(one.remedy, language).rstrip(".。"),
             )
             for one in causes
         ]
         return _unless_said("\n".join(lines), after)
     for match in after.matches[:1]:
-        cause = say("cause", language, text=first_sentence(match.incident.body.cause))
+        cause = say("cause", language, text=first_sentence(match.incident.body.cause, language))
         return _unless_said(cause, after)
     return None
 

@@ -19,6 +19,7 @@ from kb.conversation.speech import (
     beginning,
     cite,
     first_sentence,
+    in_a_row,
     quote,
     quote_with_location,
 )
@@ -95,7 +96,7 @@ def _for_ticket(title: str, conversation: Conversation, knowledge: KnowledgeBase
     yield _state(conversation)
     yield _cause(conversation, knowledge)
     others = [
-        f"{cite(match.incident)} ({percent(match.confidence)})"
+        f"{cite(match.incident, language)} ({percent(match.confidence)})"
         for match in conversation.matches[1:3]
     ]
     if others:
@@ -106,7 +107,11 @@ def _for_ticket(title: str, conversation: Conversation, knowledge: KnowledgeBase
     yield from _tried(conversation)
     task = None if conversation.solved else task_of(conversation, knowledge)
     if task:
-        text = described_task(task, language) if isinstance(task, NextCheck) else in_short(task)
+        text = (
+            described_task(task, language)
+            if isinstance(task, NextCheck)
+            else in_short(task, language)
+        )
         yield say("note-next", language, what=text)
     if conversation.inquiry and not conversation.solved:
         question = in_language(conversation.inquiry.text, language)
@@ -122,25 +127,27 @@ def _for_manager(conversation: Conversation, knowledge: KnowledgeBase) -> Iterat
     if conversation.solved:
         named = incident.title if incident else ""
         title = symptom.playbook.title if symptom else named
-        yield say("manager-solved", language, title=title)
+        yield say("manager-solved", language, title=in_language(title, language))
         return
     if symptom:
-        yield say("manager-symptom", language, title=symptom.playbook.title)
+        title = in_language(symptom.playbook.title, language)
+        yield say("manager-symptom", language, title=title)
     elif incident:
         share = percent(conversation.matches[0].confidence)
-        yield say("manager-cause", language, share=share, title=incident.title)
+        title = in_language(incident.title, language)
+        yield say("manager-cause", language, share=share, title=title)
     else:
         yield say("manager-no-cause", language)
     shown = cause_shown(conversation, knowledge) if symptom else None
     if shown:
         yield named_cause(*shown, "cause-shown", language)
     elif incident and not symptom:
-        yield say("cause", language, text=first_sentence(incident.body.cause))
+        yield say("cause", language, text=first_sentence(incident.body.cause, language))
     yield from _told_in_short(conversation)
     yield say("manager-tried", language, count=len(conversation.done))
     task = None if conversation.solved else task_of(conversation, knowledge)
     if task:
-        yield say("manager-next", language, what=in_short(task))
+        yield say("manager-next", language, what=in_short(task, language))
 
 
 def _told_in_short(conversation: Conversation) -> Iterator[str]:
@@ -181,11 +188,12 @@ def _cause(conversation: Conversation, knowledge: KnowledgeBase) -> str:
     incident = first_record(conversation)
     if symptom:
         playbook, share = symptom.playbook, percent(symptom.confidence)
-        known = say("note-symptom", language, share=share, title=playbook.title, id=playbook.id)
+        title = in_language(playbook.title, language)
+        known = say("note-symptom", language, share=share, title=title, id=playbook.id)
         return f"{known} {say('note-no-cause', language)}"
     if incident:
         share = percent(conversation.matches[0].confidence)
-        return say("note-cause", language, share=share, record=cite(incident))
+        return say("note-cause", language, share=share, record=cite(incident, language))
     return say("note-no-cause", language)
 
 
@@ -238,7 +246,7 @@ def _tried(conversation: Conversation) -> Iterator[str]:
         yield say("note-tried-none", conversation.language)
         return
     yield say("note-tried", conversation.language)
-    yield from (f"- {in_short(task)}" for task in taken)
+    yield from (f"- {in_short(task, conversation.language)}" for task in taken)
 
 
 def _links(conversation: Conversation) -> Iterator[str]:
@@ -252,6 +260,6 @@ def _to_secure(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator
     language = conversation.language
     for match in playbooks_of(conversation, knowledge)[:1]:
         body = match.playbook.body
-        yield say("note-secure", language, what=joined(body.secure, language))
+        yield say("note-secure", language, what=in_a_row(body.secure, language))
         if body.escalate:
-            yield say("note-escalate", language, what=joined(body.escalate, language))
+            yield say("note-escalate", language, what=in_a_row(body.escalate, language))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kb.conversation.acts import Acted
 from kb.conversation.commands import to_command
-from kb.conversation.language import Language, say
+from kb.conversation.language import Language, in_language, say
 from kb.conversation.naming import position_of, record_by_name
 from kb.conversation.next_step import cause_shown, check_to_run, symptom_of
 from kb.conversation.passages import passage_about
@@ -22,7 +22,14 @@ from kb.conversation.replies.answer import (
 )
 from kb.conversation.replies.meant import cause_like, first_record, record_meant, task_shown
 from kb.conversation.search import likeliest_by_words
-from kb.conversation.speech import beginning, cite, first_sentence, quote, quote_with_location
+from kb.conversation.speech import (
+    beginning,
+    cite,
+    first_sentence,
+    prose,
+    quote,
+    quote_with_location,
+)
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import declared_pattern
@@ -30,7 +37,6 @@ from kb.diagnosis import Match, NextCheck, PlaybookMatch
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Strength
 from kb.playbook import Cause, Share
-from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 _MAX_PATTERNS_NAMED = 3
@@ -60,7 +66,8 @@ def why(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     task = task_shown(conversation, knowledge)
     if isinstance(task, NextCheck) and _OF_TASK.search(acted.text):
         header = task.check.header
-        reason = sentences([join_soft_breaks(task.why), *header.tells_apart])
+        apart = (in_language(text, language) for text in header.tells_apart)
+        reason = sentences([prose(task.why, language), *apart])
         return Answer(say("check-because", language, id=task.check.id, why=reason))
     named = record_meant(acted.text, conversation, knowledge)
     if named is None and _names_unknown(acted):
@@ -119,11 +126,11 @@ def _why_record(incident: Incident, conversation: Conversation) -> Answer:
     language = conversation.language
     match = conversation.pool.get(incident.id)
     parts = [_standing(incident, conversation), _speaks_for(match, language)]
-    parts.append(say("cause", language, text=first_sentence(incident.body.cause)))
+    parts.append(say("cause", language, text=first_sentence(incident.body.cause, language)))
     for words in _about(incident, conversation, speaks_for=True):
         parts.append(say("supports", language, words=words))
     if incident.header.caution:
-        parts.append(say("caution", language, text=incident.header.caution))
+        parts.append(say("caution", language, text=in_language(incident.header.caution, language)))
     return Answer(sentences(parts), lines=_lines(match), records=(incident.id,))
 
 
@@ -133,8 +140,9 @@ def _why_symptom(
     language, playbook = conversation.language, symptom.playbook
     share = percent(symptom.confidence)
     often = [cause.cause for cause in playbook.body.causes if cause.share is Share.OFTEN]
-    causes = " ".join(map(join_soft_breaks, often[:_MAX_CAUSES_NAMED]))
-    parts = [say("why-symptom", language, title=playbook.title, id=playbook.id, share=share)]
+    causes = " ".join(prose(cause, language) for cause in often[:_MAX_CAUSES_NAMED])
+    title = in_language(playbook.title, language)
+    parts = [say("why-symptom", language, title=title, id=playbook.id, share=share)]
     lines = conversation.diagnosis.evidence.lines[:1]
     if lines:
         parts.append(say("evidence", language, lines=quote_with_location(lines[0])))
@@ -150,7 +158,7 @@ def _why_symptom(
         parts.append(say("often-behind", language, causes=causes.rstrip(".。")))
     check = check_to_run(conversation, knowledge)
     if check:
-        reason = join_soft_breaks(check.why)
+        reason = prose(check.why, language)
         parts.append(say("check-because", language, id=check.check.id, why=reason))
     return Answer(sentences(parts), lines=lines)
 
@@ -180,23 +188,24 @@ def _about_cause(
         say(
             "cause-of",
             language,
-            cause=join_soft_breaks(cause.cause).rstrip("."),
-            title=playbook.title,
+            cause=prose(cause.cause, language).rstrip(".。"),
+            title=in_language(playbook.title, language),
             id=playbook.id,
             share=say(f"share-{cause.share}", language),
         ),
-        say("cause-tell", language, tell=cause.tell.rstrip(".")),
+        say("cause-tell", language, tell=in_language(cause.tell, language).rstrip(".。")),
         say("nothing-speaks", language),
     ]
     check = check_to_run(conversation, knowledge)
     if check:
-        reason = join_soft_breaks(check.why)
+        reason = prose(check.why, language)
         parts.append(say("check-because", language, id=check.check.id, why=reason))
     return Answer(sentences(parts))
 
 
 def _standing(incident: Incident, conversation: Conversation) -> str:
-    record, language = cite(incident), conversation.language
+    language = conversation.language
+    record = cite(incident, language)
     for number, match in enumerate(conversation.matches, 1):
         if match.incident.id == incident.id:
             share = percent(match.confidence)
@@ -250,7 +259,7 @@ def _would_tell(incident: Incident, conversation: Conversation) -> Iterator[str]
     for owner, other in ((incident, first), (first, incident)):
         for item in owner.body.distinguish:
             if item.other == other.id:
-                question = join_soft_breaks(item.question)
+                question = prose(item.question, conversation.language)
                 yield say(
                     "tells-apart",
                     conversation.language,

@@ -22,13 +22,12 @@ from kb.conversation.replies.meant import (
     steps_meant,
     task_shown,
 )
-from kb.conversation.speech import cite, first_sentence
+from kb.conversation.speech import cite, first_sentence, prose
 from kb.conversation.state import Conversation, ReplyAct, Solved, Statement, combine
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.incident import Incident
 from kb.playbook import Cause, Playbook
-from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 _MAX_RECORDS_COMPARED = 3
@@ -55,10 +54,10 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         return Answer(text, statement=statement)
     parts = [
         sentences([said, _was(incident, helped, conversation)]),
-        say("success-verify", language, text=join_soft_breaks(incident.body.verify)),
+        say("success-verify", language, text=prose(incident.body.verify, language)),
     ]
     if incident.body.prevention:
-        text = first_sentence(incident.body.prevention)
+        text = first_sentence(incident.body.prevention, language)
         parts.append(say("success-prevent", language, text=text))
     else:
         parts.append(say("prevent-everywhere", language))
@@ -78,10 +77,11 @@ def _success_of_cause(
 
 
 def _was(incident: Incident, helped: FixStep | None, conversation: Conversation) -> str:
-    language, record = conversation.language, cite(incident)
+    language = conversation.language
+    record = cite(incident, language)
     if helped is None:
         return say("success-was", language, record=record)
-    text = join_soft_breaks(helped.step.text)
+    text = prose(helped.step.text, language)
     return say("success-was-step", language, record=record, number=helped.number, text=text)
 
 
@@ -117,7 +117,7 @@ def failure(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         return with_task(say("failure-nothing", language), shown, language)
     parts = [_which(incident, last, conversation)]
     for match in conversation.matches[1:2]:
-        record, share = cite(match.incident), percent(match.confidence)
+        record, share = cite(match.incident, language), percent(match.confidence)
         parts.append(say("failure-go-on", language, record=record, share=share))
     said = paragraphs(parts)
     answer = with_task(said, task, language) if task else Answer(said)
@@ -142,7 +142,7 @@ def _failed(
 def _which(incident: Incident, last: FixStep | None, conversation: Conversation) -> str:
     language = conversation.language
     steps = [one for one in open_steps(incident, conversation) if not only_looks(one.step)]
-    verify = join_soft_breaks(incident.body.verify)
+    verify = prose(incident.body.verify, language)
     effect = say("failure-effect", language, verify=verify)
     if last:
         said = say("failure-step", language, number=last.number, id=last.incident.id)

@@ -13,7 +13,7 @@ import msgspec
 from kb.check import Check, JobState, Loss
 from kb.conversation.acts import Act, Acted
 from kb.conversation.done_steps import FixStep, only_looks, step_by_number
-from kb.conversation.language import Language, in_language, joined, say
+from kb.conversation.language import Language, in_language, joined, say, translation
 from kb.conversation.next_step import (
     Task,
     cause_shown,
@@ -26,6 +26,7 @@ from kb.conversation.passages import passage_about
 from kb.conversation.phrases import harm_of
 from kb.conversation.replies.answer import (
     Answer,
+    cite_check,
     from_pages,
     in_short,
     named_cause,
@@ -50,7 +51,9 @@ from kb.conversation.speech import (
     cite,
     describe_step,
     fenced_command,
+    in_a_row,
     numbered_step,
+    prose,
     risk_in_words,
 )
 from kb.conversation.state import Conversation, Speaker, Statement
@@ -154,7 +157,7 @@ def next_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
         return msgspec.structs.replace(answer, text=text)
     incident = named or first_record(conversation)
     if incident:
-        verify = join_soft_breaks(incident.body.verify)
+        verify = prose(incident.body.verify, language)
         parts.append(say("all-steps-done", language, id=incident.id, verify=verify))
     else:
         parts.append(_nothing_to_do(conversation))
@@ -203,7 +206,7 @@ def _prevented(
     language = conversation.language
     prevention = incident.body.prevention if incident else None
     if incident and prevention:
-        said = say("success-prevent", language, text=join_soft_breaks(prevention))
+        said = say("success-prevent", language, text=prose(prevention, language))
         return Answer(paragraphs([said, say("prevent-everywhere", language)]))
     passage = passage_about(acted.text, conversation, knowledge)
     said = say("prevent-everywhere", language)
@@ -214,15 +217,16 @@ def _prevented(
 
 def _fix(incident: Incident, conversation: Conversation) -> Answer:
     language = conversation.language
-    parts = [say("fix-for", language, record=cite(incident))]
+    parts = [say("fix-for", language, record=cite(incident, language))]
     for number, step in enumerate(incident.body.fix, 1):
         mark = ""
         if (incident.id, number) in conversation.done:
             mark = say("step-done", language)
         elif name_of(FixStep(incident, number, step)) in conversation.set_aside:
             mark = say("step-aside", language)
-        parts.append(numbered_step(number, step).replace(f"{number}.", f"{number}.{mark}", 1))
-    parts.append(say("then-verify", language, verify=join_soft_breaks(incident.body.verify)))
+        text = numbered_step(number, step, language)
+        parts.append(text.replace(f"{number}.", f"{number}.{mark}", 1))
+    parts.append(say("then-verify", language, verify=prose(incident.body.verify, language)))
     return Answer("\n".join(parts), records=(incident.id,))
 
 
@@ -234,10 +238,12 @@ def _remedies(
     known = named_cause(*shown, "cause-shown", language) if shown else ""
     parts = [known or say("symptom-only", language)]
     for way in body.tonight[:1]:
-        parts.append(say("tonight", language, do=way.do, cost=way.cost, risk=way.risk))
-    for cause in body.causes[:3]:
-        text = join_soft_breaks(cause.cause).rstrip(".")
-        parts.append(say("remedy-of", language, cause=text, remedy=cause.remedy))
+        do, cost, risk = (in_language(text, language) for text in (way.do, way.cost, way.risk))
+        parts.append(say("tonight", language, do=do, cost=cost, risk=risk))
+    for one in body.causes[:3]:
+        cause = prose(one.cause, language).rstrip(".。")
+        remedy = in_language(one.remedy, language).rstrip(".。")
+        parts.append(say("remedy-of", language, cause=cause, remedy=remedy))
     task = task_of(conversation, knowledge)
     return with_task("\n".join(parts), task, language) if task else Answer("\n".join(parts))
 
@@ -248,7 +254,7 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     language = conversation.language
     incident = first_record(conversation)
     if incident and _VERIFIES.search(acted.text):
-        said = say("success-verify", language, text=join_soft_breaks(incident.body.verify))
+        said = say("success-verify", language, text=prose(incident.body.verify, language))
         return with_leader(said, conversation, knowledge)
     answer = _from_pages(acted, conversation, knowledge)
     if answer:
@@ -257,8 +263,9 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     if task is None:
         return Answer(_nothing_to_do(conversation))
     if isinstance(task, NextCheck) and _VERIFIES.search(acted.text):
-        normal = say("normal-output", language, normal=task.check.body.normal, id=task.check.id)
-        return Answer(normal, shows=(name_of(task),))
+        normal = prose(task.check.body.normal, language)
+        text = say("normal-output", language, normal=normal, id=task.check.id)
+        return Answer(text, shows=(name_of(task),))
     if isinstance(task, NextCheck):
         text = paragraphs(_how_check(task, acted.text, conversation))
         return Answer(text, shows=(name_of(task),))
@@ -297,23 +304,24 @@ def _how_check(task: NextCheck, text: str, conversation: Conversation) -> Iterat
     language, check = conversation.language, task.check
     place = place_of(text, conversation)
     command = check.command(place)
-    yield say("check-next", language, title=check.title, id=check.id)
+    title, where = in_language(check.title, language), in_language(check.header.where, language)
+    yield say("check-next", language, title=title, id=check.id)
     if command.place is place and place_named(text):
         yield say("form-for", language, place=say(f"place-{place}", language))
     yield fenced_command(command)
-    yield command.note or ""
-    yield say("run-where", language, where=check.header.where)
+    yield in_language(command.note or "", language)
+    yield say("run-where", language, where=where)
     yield _placeholders(command.run, language)
     yield sentences(_needs(check, language))
     findings = [found.means for found in check.body.findings if found.abnormal]
     for means in findings[:_MAX_FINDINGS_NAMED]:
-        yield say("look-for", language, finding=join_soft_breaks(means))
+        yield say("look-for", language, finding=prose(means, language))
     yield say("paste-output", language)
 
 
 def _needs(check: Check, language: Language) -> Iterator[str]:
     if check.header.needs:
-        yield say("needs", language, needs=joined(check.header.needs, language))
+        yield say("needs", language, needs=in_a_row(check.header.needs, language))
     if check.header.needs_job is JobState.RUNNING:
         yield say("needs-running", language)
 
@@ -363,9 +371,9 @@ def _record_of(task: Task | None) -> tuple[str, ...]:
 
 def _safe_check(check: Check, language: Language) -> Iterator[str]:
     header = check.header
-    yield say(f"safe-{header.cost.risk}", language, what=f"{check.title} [{check.id}]")
+    yield say(f"safe-{header.cost.risk}", language, what=cite_check(check, language))
     if header.caution:
-        yield say("caution", language, text=header.caution)
+        yield say("caution", language, text=in_language(header.caution, language))
     soon = [loss for loss in header.lost_by if loss is not Loss.ROTATION]
     if soon:
         losses = joined([say(f"loss-{loss}", language) for loss in soon], language)
@@ -373,11 +381,12 @@ def _safe_check(check: Check, language: Language) -> Iterator[str]:
 
 
 def _safe_step(task: FixStep, language: Language) -> str:
-    what = in_short(task)
+    what = in_short(task, language)
     said = join_soft_breaks(f"{task.step.text} {task.step.why or ''}").replace("\n", " ")
     warning = " ".join(found[0].strip() for found in _WARNS.finditer(said))
     if warning:
-        return say("safe-step-warned", language, what=what, warning=warning)
+        reason = translation(task.step.why or "", language)
+        return say("safe-step-warned", language, what=what, warning=reason or warning)
     key = "safe-step-looks" if only_looks(task.step) else "safe-step-changes"
     return say(key, language, what=what)
 
@@ -389,8 +398,8 @@ def _to_secure(
     for match in playbooks_of(conversation, knowledge)[:1]:
         body, language = match.playbook.body, conversation.language
         if not is_check:
-            yield say("safe-secure", language, what=joined(body.secure, language))
-        yield say("safe-wait", language, text=join_soft_breaks(body.safe_to_wait))
+            yield say("safe-secure", language, what=in_a_row(body.secure, language))
+        yield say("safe-wait", language, text=prose(body.safe_to_wait, language))
 
 
 def cost(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
@@ -407,16 +416,17 @@ def cost(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
         text = say(
             "cost-check",
             language,
-            what=f"{task.check.title} [{task.check.id}]",
+            what=in_short(task, language),
             time=duration(header.cost.seconds, language),
             risk=risk_in_words(header, language),
         )
         return Answer(text, shows=(name_of(task),))
     key = "cost-step-looks" if only_looks(task.step) else "cost-step-changes"
-    parts = [say(key, language, what=in_short(task))]
+    parts = [say(key, language, what=in_short(task, language))]
     price = _PRICE.search(join_soft_breaks(task.step.why or ""))
     if price:
-        parts.append(say("cost-price", language, text=price[0].strip()))
+        reason = translation(task.step.why or "", language)
+        parts.append(say("cost-price", language, text=reason or price[0].strip()))
     return Answer(sentences(parts), shows=(name_of(task),), records=_record_of(task))
 
 
@@ -437,7 +447,7 @@ def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -
         return _without_it(acted, conversation, knowledge)
     task = named or task_meant(acted.text, conversation, knowledge)
     aside = [name_of(task)] if task else []
-    said = say("cannot", language, what=in_short(task)) if task else ""
+    said = say("cannot", language, what=in_short(task, language)) if task else ""
     gone = bool(_JOB_GONE.search(acted.text))
     if gone:
         aside, said = [], say("cannot-job", language)
