@@ -8,10 +8,8 @@ from functools import lru_cache
 
 from index.documents import Pattern
 from index.errors import PatternError
-from index.signatures import Scanner, check
+from index.signatures import Scanner
 from kb.errors import EvaluationError
-
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def check_expression(regex: str) -> None:
@@ -32,39 +30,21 @@ def contains(regex: str, text: str) -> bool:
 
 
 class Expressions:
-    """Expressions that are searched for together, in linear time.
-
-    A character is one of Unicode; `\\w` and `\\b` know ASCII alone, `^` and `$` stand at lines.
-    """
+    """Expressions that are searched for together, as Python reads them: whoever writes dialogues
+    writes look-around, too."""
 
     def __init__(self, expressions: Sequence[str]) -> None:
         """
         Raises:
-            EvaluationError: one does not compile, matches the empty text, or needs more than linear
-                time, as look-around and back-references do.
+            EvaluationError: one does not compile.
         """
-        self._expressions = tuple(expressions)
-        for one in self._expressions:
-            try:
-                check(_pattern(one))
-            except PatternError as error:
-                why = str(error).rpartition(": ")[2]
-                raise EvaluationError(
-                    f"the expression {one[:80]!r} cannot be used: {why}; write one that needs no"
-                    " look-around and matches no empty text"
-                ) from error
-        self._scanner = Scanner([_pattern(one) for one in self._expressions])
+        for one in expressions:
+            check_expression(one)
+        self._compiled = {one: re.compile(one) for one in expressions}
 
     def found_in(self, text: str) -> frozenset[str]:
         """Those that the text has."""
-        hits = self._scanner.scan(text.encode("utf-8", "replace"))
-        return frozenset(self._expressions[number] for number, _end in hits)
-
-
-def _pattern(expression: str) -> Pattern:
-    """As Hyperscan reads it by characters, not by bytes."""
-    escaped = _NOT_ASCII.sub(lambda sign: f"\\x{{{ord(sign[0]):x}}}", expression)
-    return Pattern(f"(*UTF8){escaped}", regex=True)
+        return frozenset(one for one, compiled in self._compiled.items() if compiled.search(text))
 
 
 @lru_cache(1)

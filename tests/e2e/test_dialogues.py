@@ -112,10 +112,9 @@ def test_the_table_names_what_is_not_good(shipped_kb: Run, tmp_path: Path) -> No
         ('{"turns": []}', "length >= 1"),
         ('{"turns": [{"must": ["x"]}]}', "user"),
         ('{"turns": [{"user": "x", "must": "y"}]}', "Expected `array`"),
-        ('{"turns": [{"user": "x", "must": ["("]}]}', "Missing close parenthesis"),
-        ('{"turns": [{"user": "x", "must": ["a(?!b)"]}]}', "look-around"),
-        ('{"turns": [{"user": "x", "must_not": [""]}]}', "empty"),
-        ('{"turns": [{"user": "x"}], "cause_pattern": "(x"}', "Missing close parenthesis"),
+        ('{"turns": [{"user": "x", "must": ["("]}]}', "does not compile"),
+        ('{"turns": [{"user": "x", "must_not": ["(?z)"]}]}', "does not compile"),
+        ('{"turns": [{"user": "x"}], "cause_pattern": "(x"}', "does not compile"),
     ],
 )
 def test_a_bad_line_is_one_sentence(
