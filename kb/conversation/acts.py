@@ -248,7 +248,8 @@ def _reading(text: str, name: str, share: float) -> _Reading:
     phrase = act_by_phrase(simplified(text))
     if act is Act.SUCCESS and share < _SURE and phrase is None and _STILL.search(text):
         act = Act.OBSERVATION
-    if phrase and (act in _LOOSE or share < _SURE):
+    asks_for_success = act is Act.SUCCESS and phrase == Act.HOW
+    if phrase and (act in _LOOSE or share < _SURE or asks_for_success):
         return _Reading(Act(phrase), max(share, _SURE))
     return _Reading(Act.OTHER if share < _LEAST_SHARES.get(act, 0.0) else act, share)
 

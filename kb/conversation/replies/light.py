@@ -55,11 +55,14 @@ def _fell(before: Conversation, after: Conversation) -> bool:
 
 
 def _of_it(text: str, after: Conversation, knowledge: KnowledgeBase) -> Answer | None:
-    """The passage that is most about what was told."""
+    """The passage that is most about what was told. A check whose output was read has said what it
+    shows; its page also tells what it does not."""
     passage = passage_about(text, after, knowledge, _MUCH_ABOUT)
     task = task_of(after, knowledge)
     known = shown_lately(after) | ({name_of(task)} if task else frozenset())
-    if passage is None or (passage.step and f"{passage.page}#{passage.number}" in known):
+    if passage is None or passage.page in after.checks:
+        return None
+    if passage.step and f"{passage.page}#{passage.number}" in known:
         return None
     return _unless_said(described_passage(passage, after.language), after, passage.page)
 
