@@ -1,8 +1,8 @@
 """Write the figures of docs/quality.md: `make quality`, with [plots].
 
-Asks the repository's own reports and, where it lies beside the checkout, the development set;
-writes docs/quality/answers.json and docs/quality.json, which the tests compare with, the curves and
-the tables. The ablation has a command of its own: it takes much longer.
+Asks the repository's own reports and, where it lies beside the checkout, the development set, and
+holds the dialogues. Writes docs/quality/answers.json and docs/quality.json, which the tests compare
+with, the curves and the tables. The ablation has a command of its own: it takes much longer.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks import dialogues
 from benchmarks.answers import answers_of, record
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
@@ -57,13 +58,16 @@ def main() -> None:
         reports = {"own": own}
         if DEVELOPMENT:
             _outcomes, reports["development"] = ask(DEVELOPMENT, knowledge)
+        held = dialogues.hold_all(knowledge)
     figures = json.loads(RECORDED.read_text(encoding="utf-8"))
     figures |= {name: guarded(report) for name, report in reports.items()}
+    figures["dialogues"] = dialogues.guarded(held)
     RECORDED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     for name, report in reports.items():
         for file, drawn in plots(report, kinds=("svg",)):
             write_whole(PLOTS / name / file, drawn, shared=True)
-    fill(PAGE, {f"figures {name}": _figures(report) for name, report in reports.items()})
+    tables = {f"figures {name}": _figures(report) for name, report in reports.items()}
+    fill(PAGE, {**tables, "figures dialogues": dialogues.table(held)})
 
 
 def _figures(report: Report) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.answers import Answer, answers_of, changes, recorded
+from benchmarks.dialogues import hold_all
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
 from kb.evaluate import LabelledReport, Outcome, Report, measure, read_cases, run
@@ -209,3 +210,19 @@ def test_own_set_is_large_and_says_nothing_twice() -> None:
     assert sum(not case.relevant for case in cases) >= 60
     known = {file.path.stem for file in IncidentDirectories().files()}
     assert all(set(case.relevant) <= known for case in cases)
+
+
+@pytest.mark.slow
+def test_dialogues_go_as_well_as_recorded(knowledge: KnowledgeBase) -> None:
+    report = hold_all(knowledge)
+    figures = FIGURES["dialogues"]
+    assert figures["dialogues"] == report.overall.dialogues >= 150
+    assert report.by_language["zh"].dialogues >= 50
+    for found, key, number in (
+        (report.overall.good, "good", "turns"),
+        (report.overall.openings, "openings", "dialogues"),
+        (report.overall.whole, "whole", "dialogues"),
+    ):
+        told = [f"{turn.id} turn {turn.turn}" for turn in report.failed]
+        assert found >= figures[key] - noise(figures[key], figures[number]) / 2, (key, told)
+    assert not [turn.id for turn in report.failed if turn.failure]
