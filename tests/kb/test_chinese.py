@@ -17,7 +17,7 @@ from kb.conversation import Conversation, begin, reply
 from kb.conversation import language as spoken
 from kb.conversation.language import Language, digest, in_language
 from kb.conversation.next_step import task_of
-from kb.conversation.speech import describe_step
+from kb.conversation.speech import describe_step, first_sentence
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck, diagnose
 from kb.guides import Record
@@ -149,6 +149,42 @@ def test_a_pasted_output_is_read_in_chinese_with_its_values(knowledge: Knowledge
     assert known["finding-down-polling-no-signal"][1].removesuffix("。") in shown
     assert "（Physical state: Polling）" in shown
     assert known["suggests-down-polling-no-signal"][1] in shown
+
+
+def test_what_comes_after_and_what_leads_is_told_in_chinese(knowledge: KnowledgeBase) -> None:
+    conversation = begin(diagnose(Log.from_text(GPT_FAST), knowledge))
+    entry = entries("incidents")[conversation.matches[0].incident.id]
+    ahead = asked(conversation, "接下来做什么", knowledge).splitlines()[-1]
+    assert f"2. {entry['fix-2'][1]} 3. {entry['fix-3'][1]}" in ahead
+    plain = asked(conversation, "用大白话说说", knowledge)
+    assert entry["title"][1] in plain
+    assert entry["cause"][1] in plain
+    prevented = asked(conversation, "怎么避免以后再发生", knowledge)
+    assert entry["prevention-whole"][1] in prevented
+
+
+def test_a_passage_of_a_page_and_a_cause_with_its_sign_are_told_in_chinese(
+    knowledge: KnowledgeBase,
+) -> None:
+    start = begin(diagnose(Log.from_text(HANG), knowledge))
+    playbook = entries("playbooks")["hang-mid-training"]
+    plain = asked(start, "用大白话说说", knowledge)
+    cause = playbook["cause-one-rank-busy"][1].rstrip("。")
+    assert f"{cause}（{playbook['tell-one-rank-busy'][1]}）" in plain
+    passage = asked(start, "rank 3 的 dataloader 很慢", knowledge)
+    findings = entries("checks")["py-spy-dump"]
+    key = next(key for key in findings if key.startswith("finding") and "dataloader" in key)
+    assert findings[key][1] in passage
+
+
+def test_the_first_sentence_of_a_text_is_that_of_its_chinese(
+    records: Mapping[str, Record],
+) -> None:
+    record = records[FOUNDING[0]]
+    assert isinstance(record, Incident)
+    whole = in_language(texts_of(record)["why-1"], Language.CHINESE)
+    first = first_sentence(record.body.fix[0].why or "", Language.CHINESE)
+    assert first == whole[: whole.index("。") + 1] != whole
 
 
 def test_a_step_whose_english_was_changed_is_shown_in_english(

@@ -599,9 +599,7 @@ def test_a_workaround_is_no_repair(
     assert re.search("proper fix|正式修复", said(after))
 
 
-@pytest.mark.parametrize(
-    "text", ["how do I know it works now", "怎么验证修好了", "如何确认解决了"]
-)
+@pytest.mark.parametrize("text", ["how do I know it works now", "怎么验证修好了", "如何确认解决了"])
 def test_who_asks_how_to_see_that_it_works_has_not_said_that_it_does(
     match: Conversation, knowledge: KnowledgeBase, text: str
 ) -> None:

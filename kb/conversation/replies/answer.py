@@ -28,6 +28,7 @@ from kb.evidence import EvidenceLine
 from kb.evidence.glossary import translate
 from kb.incident import Incident
 from kb.playbook import Cause, Playbook
+from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 _MAX_STEPS_AHEAD = 4
@@ -84,7 +85,12 @@ def _in_language(passage: Passage, language: Language) -> str:
     """The texts that a passage is of, where there is one in the language, or else its own."""
     if not any(translation(text, language) for text in passage.texts):
         return in_language(passage.text, language)
-    return "".join(f"{prose(text, language).rstrip('.。')}。" for text in passage.texts)
+    return sentences(_as_sentence(text, language) for text in passage.texts)
+
+
+def _as_sentence(text: str, language: Language) -> str:
+    known = translation(text, language)
+    return f"{known.rstrip('。')}。" if known else f"{join_soft_breaks(text).rstrip('.')}."
 
 
 def with_leader(said: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
