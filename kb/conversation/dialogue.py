@@ -86,6 +86,17 @@ _ASKS_WHY = re.compile(
     re.IGNORECASE,
 )
 
+_ONCE = re.compile(
+    r"\b(?:yesterday|last (?:week|month|night|year|time)|used to|until|before|earlier|previously"
+    r"|originally|this morning|(?:days?|weeks?|months?) ago)\b"
+    r"|昨[天晚日]|前天|上(?:个)?[周月]|之前|以前|原来|原先|本来|早上|上午|一直(?:都)?(?:是)?(?:好|正常)",
+    re.IGNORECASE,
+)
+"""A time that is over."""
+_NOW = re.compile(
+    r"\b(?:now|again|finally|since then|as before)\b|现在|终于|已经|恢复|又", re.IGNORECASE
+)
+
 
 def begin(diagnosis: Diagnosis, earlier: Sequence[Outcome] = ()) -> Conversation:
     """State the findings and the most likely cause, and ask the best question. Does not search.
@@ -167,7 +178,7 @@ def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
         return (Acted(Act.PROBLEM, text),)
     if _is_output_of_check(text, knowledge):
         return (Acted(Act.OBSERVATION, text),)
-    return tuple(_as_output(_as_denial(part), knowledge) for part in acts)
+    return tuple(_as_output(_as_history(_as_denial(part)), knowledge) for part in acts)
 
 
 def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
@@ -186,6 +197,12 @@ def _as_denial(part: Acted) -> Acted:
     if part.act is Act.OFF_TOPIC and not is_of_the_field(part.text):
         asks = False
     return Acted(Act.OTHER, part.text) if asks else part
+
+
+def _as_history(part: Acted) -> Acted:
+    """What worked until something changed tells how the failure began."""
+    is_history = part.act is Act.SUCCESS and _ONCE.search(part.text) and not _NOW.search(part.text)
+    return Acted(Act.OBSERVATION, part.text) if is_history else part
 
 
 def _as_output(part: Acted, knowledge: KnowledgeBase) -> Acted:

@@ -90,6 +90,8 @@ _MAX_RECORDS_NAMED = 2
 _MAX_CANDIDATE_SHARE = 0.6
 """Maximum share of the candidates that an absence may speak against, from 0 to 1; what most
 candidates need or print does not tell them apart."""
+_LAUNCHERS = frozenset({"kubernetes", "slurm", "ray", "mpi"})
+"""Systems that start jobs, one of several that a record may be about."""
 
 
 class ClauseFacts(msgspec.Struct, frozen=True):
@@ -167,7 +169,7 @@ def _absent(clause: str, candidates: Sequence[Incident], language: Language) -> 
     if first in _ORDINARY and not named and not _TROUBLE.search(what):
         return None
     words = set(tokenize(what)) - _ORDINARY
-    ids = [i.id for i in candidates if systems_of(i) & named or words & _printed(i)]
+    ids = [i.id for i in candidates if _needs(i, named) or words & _printed(i)]
     telling = bool(ids) and len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
     if not telling and not named and not _TROUBLE.search(what):
         return None
@@ -186,6 +188,14 @@ def _denied(clause: str) -> str:
         return ""
     denial = _DENIAL.search(clause)
     return clause[denial.end() :].strip() if denial else ""
+
+
+def _needs(incident: Incident, absent: frozenset[str]) -> bool:
+    """Whether an incident is about a system that is absent. One that is about several launchers,
+    or about containers too, does not need each of them."""
+    about = systems_of(incident)
+    others = about & (_LAUNCHERS | {"docker"}) - absent
+    return bool(about & absent - (_LAUNCHERS if others else frozenset()))
 
 
 def _printed(incident: Incident) -> set[str]:

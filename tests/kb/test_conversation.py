@@ -481,3 +481,24 @@ def test_a_step_that_helped_is_no_line_of_a_log(knowledge: KnowledgeBase, text: 
     solved = talk(opened(SHM, knowledge), knowledge, text).solved
     assert solved
     assert (solved.record, solved.step) == ("nccl-shm-too-small-container", 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it worked until somebody upgraded the driver",
+        "everything was fine last week, then we moved to another image",
+        "昨天还是好的，后来换了镜像",
+    ],
+)
+def test_what_once_worked_is_not_solved(knowledge: KnowledgeBase, text: str) -> None:
+    after = talk(opened(SHM, knowledge), knowledge, text)
+    assert after.solved is None
+
+
+def test_of_several_launchers_a_record_needs_one(knowledge: KnowledgeBase) -> None:
+    """Its record is about docker and kubernetes."""
+    start = opened("Failed to initialize NVML: Unknown Error", knowledge)
+    lost = "container-nvml-unknown-error-cgroup-reload"
+    assert share(talk(start, knowledge, "we don't use kubernetes"), lost) >= share(start, lost)
+    assert share(talk(start, knowledge, "not in docker"), lost) < share(start, lost)
