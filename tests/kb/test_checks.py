@@ -606,3 +606,22 @@ def test_the_real_output_of_this_machine_is_recognised(
         names, seen = outputs_of(text, knowledge)
         assert check in names
         assert [one for one in seen if one.check == check and one.abnormal is None] == []
+
+
+def test_a_ping_without_its_first_line_says_nothing_of_the_one_before(
+    knowledge: KnowledgeBase,
+) -> None:
+    """Who pastes in a hurry leaves it out."""
+    text = (
+        "$ ping -M do -s 8972 -c 3 10.40.2.12\n"
+        "PING 10.40.2.12 (10.40.2.12) 8972(9000) bytes of data.\n"
+        "3 packets transmitted, 0 received, 100% packet loss, time 2039ms\n"
+        "$ ping -M do -s 1372 -c 3 10.40.2.12\n"
+        "3 packets transmitted, 3 received, 0% packet loss, time 2003ms\n"
+    )
+    assert findings_of(text, "mtu-ping", knowledge) == {"large-packets-vanish-silently"}
+
+
+def test_a_single_device_that_is_missing_is_a_finding(knowledge: KnowledgeBase) -> None:
+    text = "ls: cannot access '/dev/nvidia0': No such file or directory\n"
+    assert "no-device" in findings_of(text, "dev-nvidia-nodes", knowledge)

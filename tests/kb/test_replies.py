@@ -140,6 +140,24 @@ def test_a_harm_that_the_record_names_is_read_out(
     assert harm in answered(Act.SAFE, text, match, knowledge).text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "that vllm process belongs to somebody else, can I just kill it?",
+        "may I delete the old checkpoints?",
+        "这个 vllm 进程是别人的，能直接杀掉吗",
+    ],
+)
+def test_a_check_gives_no_leave_for_what_nothing_undoes(
+    knowledge: KnowledgeBase, text: str
+) -> None:
+    log = Log.from_text("vllm: torch.OutOfMemoryError: CUDA out of memory at start")
+    start = begin(diagnose(log, knowledge))
+    said = answered(Act.SAFE, text, start, knowledge).text
+    assert not said.startswith(("Yes", "可以", "安全"))
+    assert "owner" in said or "属主" in said or "Checkpoints" in said
+
+
 def test_a_look_is_safe_and_a_change_needs_a_restart(
     match: Conversation, knowledge: KnowledgeBase
 ) -> None:

@@ -146,6 +146,7 @@ def read_ping(output: Output) -> Iterator[Found]:
             text = f"{received} of {sent} packets got an answer."
             yield Found("loss-path", text, row)
         lost = {one: at for one, at in lost.items() if received == 0 or one != size}
+        size = 0  # of the next one, whose first line may be left out
     large = max(lost, default=0)
     if large > _SMALL_PING_BYTES and not any(one <= _SMALL_PING_BYTES for one in lost):
         text = f"No packet of {large} bytes got an answer: look whether small ones do."

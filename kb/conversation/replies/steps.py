@@ -101,6 +101,8 @@ _OF_SAFETY = re.compile(
     re.IGNORECASE,
 )
 """Asks what something does to the job."""
+_GRAVE = frozenset({"kill", "delete", "reboot"})
+"""Harms that nothing undoes: a check that has words of the question gives no leave for them."""
 _OF_IT = re.compile(
     r"\b(?:run|do|execute|try|take|paste|read|start) (?:that|this|it|these|those)\b"
     r"|\bthat command\b"
@@ -349,7 +351,8 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
         return answer
     task = task_meant(acted.text, conversation, knowledge)
     harm = "" if _IS_NEEDED.search(acted.text) else harm_of(acted.text)
-    if harm and not task_named(acted.text, conversation, knowledge):
+    named = task_named(acted.text, conversation, knowledge)
+    if harm and (named is None or (harm in _GRAVE and isinstance(named, NextCheck))):
         parts = [say(f"harm-{harm}", language)]
     elif not _OF_SAFETY.search(acted.text):
         return not_understood("no-passage", conversation, knowledge)
