@@ -1,7 +1,7 @@
 """The scripted dialogues of the repository: `make quality` holds them and records their figures.
 
-Those who wrote them had seen neither the tool nor its records. Two of three rest on a public thread
-that was resolved (`source`), the others on experience.
+Those who wrote them had seen neither the tool nor its records. More than half rest on a public
+thread that was resolved (`source`), the others on experience.
 """
 
 from __future__ import annotations

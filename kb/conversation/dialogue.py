@@ -238,7 +238,9 @@ def _told_or_asked(
     if evidence is None:
         taken = _taken(conversation, text, acts, knowledge)
         return taken or _answers(conversation, requests, knowledge)
-    statement = interpret(evidence, conversation, knowledge)
+    # Words that a set-up shares with records are no evidence.
+    understand = read_remark if acts & _TOLD == {Act.ENVIRONMENT} else interpret
+    statement = understand(evidence, conversation, knowledge)
     again = _diagnosed_again(conversation, statement, evidence, knowledge)
     if again and not requests:
         return again
