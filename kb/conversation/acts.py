@@ -19,6 +19,7 @@ from kb.conversation.act_model import load_act_model
 from kb.conversation.commands import Request, to_command
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.simplified import simplified
+from kb.conversation.terms import asked_term
 from kb.evidence.nature import is_human_written, is_log
 from kb.log.clean import replace_surrogates, strip_controls, without_escapes
 
@@ -251,7 +252,9 @@ def _reading(text: str, name: str, share: float) -> _Reading:
     asks_for_success = act is Act.SUCCESS and phrase == Act.HOW
     if phrase and (act in _LOOSE or share < _SURE or asks_for_success):
         return _Reading(Act(phrase), max(share, _SURE))
-    return _Reading(Act.OTHER if share < _LEAST_SHARES.get(act, 0.0) else act, share)
+    if share < _LEAST_SHARES.get(act, 0.0):
+        act = Act.OTHER
+    return _Reading(Act.EXPLAIN_TERM if act is Act.OTHER and asked_term(text) else act, share)
 
 
 def _fixed(text: str) -> Act | None:

@@ -45,15 +45,20 @@ class Term(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def find_term(text: str, about: str = "") -> Term | None:
     """The term that a question is about: what it asks for, or else the longest name of a term that
     stands in it as a whole. Of several senses, the one nearest to what the case is `about`."""
-    asked = _ASKED.search(text[:_MAX_TEXT_CHARACTERS])
-    if asked:
-        exact = _by_name().get(_plain(asked["en"] or asked["zh"] or asked["zh2"]))
-        if exact:
-            return _sense(exact, about)
+    exact = asked_term(text)
+    if exact:
+        return _sense(exact, about)
     lower = text[:_MAX_TEXT_CHARACTERS].lower()
     found = (name for name in _longest_first() if name in lower and _is_whole(name, lower))
     name = next(found, None)
     return _sense(_by_name()[name], about) if name else None
+
+
+def asked_term(text: str) -> Term | None:
+    """The term that a text asks the meaning of: "what is a watchdog?"."""
+    asked = _ASKED.search(text[:_MAX_TEXT_CHARACTERS])
+    name = asked and (asked["en"] or asked["zh"] or asked["zh2"])
+    return _by_name().get(_plain(name)) if name else None
 
 
 def _sense(term: Term, about: str) -> Term:

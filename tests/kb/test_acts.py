@@ -172,3 +172,10 @@ def test_sentences_of_others_are_measured(tmp_path: Path) -> None:
 def test_a_turn_of_phrase_means_its_act_and_what_looks_like_it_does_not(row: Phrase) -> None:
     assert {act_by_phrase(example) for example in row.examples} == {row.act}
     assert row.act not in {act_by_phrase(other) for other in row.others}
+
+
+@pytest.mark.parametrize(
+    "text", ["what is the container toolkit?", "what is GDRCopy", "什么是 nv_peer_mem"]
+)
+def test_who_asks_for_a_term_of_the_glossary_is_heard(text: str) -> None:
+    assert [part.act for part in acts_of(text)] == [Act.EXPLAIN_TERM]
