@@ -45,8 +45,9 @@ def built_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copy_cache(cache: Path, target: Path) -> Path:
-    """A copy to be changed, without what others who use the cache make and remove meanwhile."""
-    passing = shutil.ignore_patterns("lint", "*-shm", "*-wal")
+    """A copy to be changed, without what others who use the cache make and remove meanwhile, or
+    said to the tool."""
+    passing = shutil.ignore_patterns("lint", "state", "*-shm", "*-wal")
     return Path(shutil.copytree(cache, target, ignore=passing))
 
 

@@ -64,10 +64,11 @@ def asked_term(text: str) -> Term | None:
 def _sense(term: Term, about: str) -> Term:
     """The term, or one with its name in its own that has more words of what it is about."""
     words = set(tokenize(about))
+    own = term.name.lower()
     senses = {
-        _by_name()[name].name: _by_name()[name]
-        for name in _by_name()
-        if _is_whole(term.name.lower(), name)
+        other.name: other
+        for name, other in _by_name().items()
+        if own in name and _is_whole(own, name)
     }
 
     def shared(sense: Term) -> int:

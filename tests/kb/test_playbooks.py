@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import symptoms
 from benchmarks.questions import FIRST, QUESTIONS, ask, share
+from kb.conversation.language import in_language, language_of
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
 from kb.log import Log
@@ -220,14 +221,17 @@ def test_the_first_screen_says_what_it_is_what_to_secure_and_what_to_check(
     playbook, command = found["playbooks"][0], found["next"]["command"].split("\n")[0]
     rows = shipped_kb("ask", question).stdout.decode().split("\n")[:FIRST_SCREEN_ROWS]
     said = shipped_kb("chat", question).stdout.decode()
-    for text in ("\n".join(rows), said):
-        assert text.count("The symptom is known, its cause is not.") == 1
-        wanted = [playbook["title"], "Secure before a restart", "kb collect --for", "Check next"]
-        places = [" ".join(text.split()).index(part) for part in wanted]
+    english = ("Secure before a restart", "kb collect --for", "Check next", "its cause is not.")
+    chinese = ("重启之前先保存", "kb collect --for", "下一项检查", "原因还不清楚。")
+    talk = english if question.isascii() else chinese
+    for text, (*wanted, known) in (("\n".join(rows), english), (said, talk)):
+        assert text.count(known) == 1
+        title = in_language(playbook["title"], language_of(text))
+        places = [" ".join(text.split()).index(part) for part in (title, *wanted)]
         assert places == sorted(places)
         assert command[:60] in text
-        assert "Nothing known matches" not in text
-        assert "No line shows a failure" not in text
+        for all_clear in ("Nothing known matches", "No line shows a failure", "没有匹配的已知问题"):
+            assert all_clear not in text
 
 
 def test_a_symptom_that_is_a_guess_is_called_one(shipped_kb: Run) -> None:
