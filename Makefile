@@ -39,7 +39,7 @@ schema: $(VENV)/.installed
 	mv build/chat.schema.json docs/chat.schema.json
 
 test-models: $(VENV)/.models
-	$(BIN)/python -m pytest tests/models
+	$(BIN)/python -m pytest -n auto --durations=5 tests/models
 
 test-ray: $(VENV)/.ray
 	$(BIN)/python -m pytest tests/ray
