@@ -118,6 +118,20 @@ KEPT = msgspec.json.encode([search("odd")])
         re.sub(rb'"time":"[^"]+"', b'"time":"9999-12-31T23:59:59-23:00"', KEPT),
         re.sub(rb'"time":"[^"]+"', b'"time":"0001-01-01T00:00:00+23:00"', KEPT),
     ],
+    # Each process says them alike, though each has its own time in them.
+    ids=[
+        "empty",
+        "cut",
+        "bytes",
+        "text",
+        "object",
+        "deep",
+        "byte",
+        "half",
+        "path",
+        "late",
+        "early",
+    ],
 )
 def test_damaged_file_is_set_aside(
     history: History, told: list[str], state: Path, damage: bytes
