@@ -172,13 +172,16 @@ def _parts(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     """The acts of a message. A line that a record knows is evidence, whatever else it may say, and
     so are lines that a check knows."""
     is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
-    acts = acts_of(text)
-    helped = _NAMES_STEP.search(text) and any(part.act is Act.SUCCESS for part in acts)
-    if is_line and not helped:
+    if is_line and not _NAMES_STEP.search(text):
         return (Acted(Act.PROBLEM, text),)
     if _is_output_of_check(text, knowledge):
         return (Acted(Act.OBSERVATION, text),)
-    return tuple(_as_output(_as_history(_as_denial(part)), knowledge) for part in acts)
+    acts = acts_of(text)
+    if is_line and all(part.act is not Act.SUCCESS for part in acts):
+        return (Acted(Act.PROBLEM, text),)
+    return tuple(
+        _as_output(_as_history(_as_question(_as_denial(part))), knowledge) for part in acts
+    )
 
 
 def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
@@ -191,12 +194,15 @@ def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
 def _as_denial(part: Acted) -> Acted:
     """Who says that it is not the driver, and does not ask why, states something."""
     states = scope_of(part.text) is Scope.NEGATED and not _ASKS_WHY.search(part.text)
-    if part.act is Act.WHY_NOT and states:
-        return Acted(Act.OBSERVATION, part.text)
+    is_denial = part.act is Act.WHY_NOT and states
+    return Acted(Act.OBSERVATION, part.text) if is_denial else part
+
+
+def _as_question(part: Acted) -> Acted:
+    """Who asks about the field refuses nothing, and is not off the topic."""
     asks = part.act in _NOT_ASKED and is_question(part.text) and is_statement(part.text)
-    if part.act is Act.OFF_TOPIC and not is_of_the_field(part.text):
-        asks = False
-    return Acted(Act.OTHER, part.text) if asks else part
+    is_strange = part.act is Act.OFF_TOPIC and not is_of_the_field(part.text)
+    return Acted(Act.OTHER, part.text) if asks and not is_strange else part
 
 
 def _as_history(part: Acted) -> Acted:

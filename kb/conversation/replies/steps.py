@@ -351,7 +351,7 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
         return answer
     task = task_meant(acted.text, conversation, knowledge)
     harm = "" if _IS_NEEDED.search(acted.text) else harm_of(acted.text)
-    named = task_named(acted.text, conversation, knowledge)
+    named = task_named(acted.text, conversation, knowledge) if harm else None
     if harm and (named is None or (harm in _GRAVE and isinstance(named, NextCheck))):
         parts = [say(f"harm-{harm}", language)]
     elif not _OF_SAFETY.search(acted.text):
