@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ from filelock import FileLock
 
 from kb.corpus.base import KnowledgeBase
 from kb.settings import Settings
+from tests.forked import Forked
+
+PATIENCE_S = 300
+"""How long a command may take; on a busy machine the slowest one takes a quarter of it."""
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -57,10 +62,36 @@ def environment(cache: Path, **extra: str) -> dict[str, str]:
     kept = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith("KB_") and key != "PYTHONDONTWRITEBYTECODE"
+        if not key.startswith(("KB_", "PYTEST_")) and key != "PYTHONDONTWRITEBYTECODE"
     }
     own = {"KB_CACHE": cache, "KB_CONFIG": cache / "no-config.toml", "KB_STATE": cache / "state"}
     return {**kept, **{name: str(path) for name, path in own.items()}, **extra}
+
+
+@cache
+def _server(home: Path) -> Forked:
+    return Forked(home, environment(home))
+
+
+def run_kb(
+    home: Path,
+    arguments: Sequence[str | bytes | Path],
+    stdin: bytes | None,
+    directory: Path,
+    environment: dict[str, str],
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the real command of the packages in `home`. One that hangs fails."""
+    words = [os.fsdecode(argument) for argument in arguments]
+    if stdin is not None and _server(home).can_run(environment):
+        return _server(home).run(words, stdin, directory, environment, PATIENCE_S)
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "kb", *words],
+        input=stdin,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        cwd=directory,
+        env=environment,
+    )
 
 
 def command(home: Path, own_cache: Path, state: Path) -> Run:
@@ -74,15 +105,8 @@ def command(home: Path, own_cache: Path, state: Path) -> Run:
         cache: Path = own_cache,
         env: dict[str, str] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            [sys.executable, "-P", "-m", "kb", *map(str, arguments)],
-            input=stdin,
-            capture_output=True,
-            timeout=300,
-            env=environment(
-                cache, **{"PYTHONPATH": str(home), "KB_STATE": str(state), **(env or {})}
-            ),
-        )
+        own = {"PYTHONPATH": str(home), "KB_STATE": str(state), **(env or {})}
+        return run_kb(home, arguments, stdin, Path.cwd(), environment(cache, **own))
 
     return run
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
@@ -59,10 +60,18 @@ def passage_about(
     """The passage of the leading pages with most telling words of a text, a short one before a
     long one; None where none has enough of them."""
     words = _telling(text, knowledge)
+    if sum(words.values()) < enough:
+        return None  # no passage can share more; most answers to a question end here
     passages = list(dict.fromkeys(_passages(conversation, knowledge)))
-    scores = [_score(words, frozenset(tokenize(passage.text))) for passage in passages]
+    scores = [_score(words, _words_of(passage.text)) for passage in passages]
     best = max(range(len(passages)), key=scores.__getitem__, default=None)
     return passages[best] if best is not None and scores[best] >= enough else None
+
+
+@lru_cache(maxsize=2_000)
+def _words_of(passage: str) -> frozenset[str]:
+    """Of the passages of some ten cases: each turn asks for the same ones."""
+    return frozenset(tokenize(passage))
 
 
 def _score(words: dict[str, float], held: frozenset[str]) -> float:

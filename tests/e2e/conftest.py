@@ -18,7 +18,7 @@ from filelock import FileLock
 
 from index.encoder import model_name
 from kb.paths import index_directory
-from tests.conftest import Run, command, copy_cache, environment
+from tests.conftest import Run, command, copy_cache, environment, run_kb
 
 RECORDS = (
     "gpt-fast-intra-node-comm-hang",
@@ -95,17 +95,20 @@ class Small(msgspec.Struct, frozen=True):
         *arguments: str | bytes | Path,
         stdin: bytes = QUESTION,
         env: dict[str, str] | None = None,
-        program: tuple[str, ...] = (sys.executable, "-m", "kb"),
+        program: tuple[str, ...] | None = None,
         before: Callable[[], None] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run the real command. One that hangs fails."""
+        """Run the real command, or a program that runs it. One that hangs fails."""
+        own = {**self.environment(), **(env or {})}
+        if program is None and before is None:
+            return run_kb(self.home, arguments, stdin, self.home, own)
         return subprocess.run(
-            [*program, *arguments],
+            [*(program or (sys.executable, "-m", "kb")), *arguments],
             input=stdin,
             capture_output=True,
             timeout=100,
             cwd=self.home,
-            env={**self.environment(), **(env or {})},
+            env=own,
             preexec_fn=before,
         )
 

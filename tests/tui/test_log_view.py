@@ -53,6 +53,17 @@ class Seen:
         await self.pilot.press(*keys)
         await self.pilot.wait_for_scheduled_animations()
 
+    async def jump(self, number: int, *, highlight: bool = True) -> None:
+        """Jump to a line and wait until it is painted, with the cue if it is to have one."""
+        self.view.jump(number, highlight=highlight)
+        await self.until_painted(
+            lambda row: f"line {number} " in row and row.startswith(">") == highlight
+        )
+
+    async def until_painted(self, is_it: Callable[[str], bool]) -> None:
+        """Wait for a row."""
+        await until(self.pilot, lambda: any(map(is_it, self.rows())))
+
 
 @asynccontextmanager
 async def viewing(lines: Lines) -> AsyncIterator[Seen]:
@@ -101,13 +112,11 @@ async def test_keys(keys: list[str], top: int) -> None:
 
 async def test_a_jump_shows_the_line_at_a_third_with_a_cue() -> None:
     async with viewing(numbered(100_000)) as seen:
-        seen.view.jump(55_555)
-        await seen.pilot.pause()
+        await seen.jump(55_555)
         (row,) = (row for row in seen.rows() if row.startswith(">"))
         assert row.split()[:3] == [">", "55555", "line"]
         assert seen.rows().index(row) == 8
-        seen.view.jump(3, highlight=False)
-        await seen.pilot.pause()
+        await seen.jump(3, highlight=False)
         assert seen.rows()[2].split()[:2] == ["3", "line"]
         assert not any(row.startswith(">") for row in seen.rows())
 
@@ -126,7 +135,7 @@ async def test_a_jump_waits_until_the_line_is_counted(tmp_path: Path) -> None:
 async def test_evidence_is_numbered_in_the_gutter_and_in_the_scrollbar() -> None:
     async with viewing(numbered(24_000)) as seen:
         seen.view.mark({2: 1, 4: 12, 12_001: 2, 24_000: 3})
-        await seen.pilot.pause()
+        await seen.until_painted(lambda row: row.lstrip().startswith("[1]"))
         rows = seen.rows()
         assert [row.split()[0] for row in rows[:4]] == ["1", "[1]", "3", "[12]"]
         assert rows[0].index("line") == rows[1].index("line") == rows[3].index("line")
@@ -179,8 +188,7 @@ async def test_scrolling_sideways_keeps_the_gutter() -> None:
         assert seen.rows()[0].split()[:2] == ["1", "1"]
         wheel = MouseScrollDown(seen.view, 9, 9, 0, 1, 0, shift=True, meta=False, ctrl=False)
         seen.view.post_message(wheel)
-        await seen.pilot.pause()
-        assert seen.view.scroll_offset.x > 0
+        await until(seen.pilot, lambda: seen.view.scroll_offset.x > 0)
         assert seen.view.scroll_offset.y == 0
 
 
@@ -189,8 +197,7 @@ async def test_a_line_of_30_mb_has_a_beginning_and_an_end() -> None:
         assert "BEGINxxx" in seen.rows()[0]
         assert seen.rows()[1].split()[:2] == ["2", "next"]
         seen.view.scroll_to(seen.view.max_scroll_x, animate=False)
-        await seen.pilot.pause()
-        assert "xxxEND" in seen.rows()[0]
+        await until(seen.pilot, lambda: "xxxEND" in seen.rows()[0])
 
 
 @pytest.mark.parametrize(
@@ -243,8 +250,7 @@ async def test_without_colour_nothing_is_lost(theme: str, monkeypatch: pytest.Mo
         seen.app.theme = theme
         seen.view.mark({500: 1})
         seen.view.jump(500)
-        await seen.pilot.pause()
-        assert any(row.startswith(">[1]") and "line 500" in row for row in seen.rows())
+        await seen.until_painted(lambda row: row.startswith(">[1]") and "line 500" in row)
 
 
 async def dragged(seen: Seen, start: tuple[int, int], end: tuple[int, int]) -> str | None:
