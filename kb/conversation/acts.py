@@ -19,6 +19,7 @@ from kb.conversation.act_model import load_act_model
 from kb.conversation.commands import Request, to_command
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.simplified import simplified
+from kb.conversation.subject import is_of_the_field
 from kb.conversation.terms import asked_term
 from kb.evidence.nature import is_human_written, is_log
 from kb.log.clean import replace_surrogates, strip_controls, without_escapes
@@ -46,6 +47,8 @@ class Act(StrEnum):
     MOST_LIKELY = "most_likely"
     OTHERS = "others"
     SHOW_FIX = "show_fix"
+    WORKAROUND = "workaround"
+    PREVENT = "prevent"
     SUMMARISE = "summarise"
     HAND_OVER = "hand_over"
     START_OVER = "start_over"
@@ -81,13 +84,27 @@ class _Reading(msgspec.Struct, frozen=True):
 
 _PARTS = re.compile(
     r"(?<=[.!?])\s+|(?<=[。！？；])|(?<!\s)\s*\n\s*|(?<!\s)\s*[,，;]\s*(?=but\b|但|不过|可是)"
+    r"|(?<!\s)\s*,?\s+and\s+(?=(?:what|how|why|where|when|which|is|are|does|do|will|can|should)\b)"
 )
-"""Between two parts of a message: sentences, lines, and what `but` sets against each other."""
+"""Between two parts of a message: sentences, lines, two questions, and what `but` sets against each
+other."""
 _CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
+_CLAUSES_AND_COLONS = re.compile(r"[,，;；。.!！:：]+(?=\s|[\u4e00-\u9fff])\s*")
 _LAST_CLAUSE = re.compile(
     r"(?<!\s)\s*[,，;；]\s*(?:and |but |so |那|还)?([^,，;；。.!！?？\n]{3,80}[?？]?)\s*$"
 )
-_REQUESTS = frozenset({Act.NEXT, Act.SHOW_FIX, Act.HOW, Act.WHY, Act.SAFE, Act.SUMMARISE})
+_REQUESTS = frozenset(
+    {
+        Act.NEXT,
+        Act.SHOW_FIX,
+        Act.WORKAROUND,
+        Act.PREVENT,
+        Act.HOW,
+        Act.WHY,
+        Act.SAFE,
+        Act.SUMMARISE,
+    }
+)
 _NOT_WELL = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.FAILURE, Act.TRIED, Act.CANNOT})
 """Acts beside which a part that went well is not the end of the case."""
 COURTESIES = frozenset(
@@ -202,14 +219,34 @@ def _said(text: str) -> tuple[Acted, ...]:
     parts = [part for part in _PARTS.split(text) if part and part.strip()]
     if not 1 < len(parts) <= _MAX_PARTS:
         act = _read([text])[0].act
-        return tuple(_beside_courtesy(text, act)) or (Acted(act, text),)
+        return tuple(_in_one_sentence(text, act)) or (Acted(act, text),)
     whole, *readings = _read([text, *parts])
     acts = {reading.act for reading in readings}
     if Act.SUCCESS in acts and acts & _NOT_WELL and _STILL.search(text):
         return (Acted(Act.OBSERVATION, text),)
     if len(acts) > 1 and min(reading.share for reading in readings) >= whole.share:
         return tuple(Acted(one.act, part) for one, part in zip(readings, parts, strict=True))
-    return tuple(_beside_courtesy(text, whole.act)) or (Acted(whole.act, text),)
+    return tuple(_in_one_sentence(text, whole.act)) or (Acted(whole.act, text),)
+
+
+def _in_one_sentence(text: str, act: Act) -> list[Acted]:
+    """The acts of clauses, where the act of the whole leaves others open."""
+    first = _CLAUSES_AND_COLONS.split(text, maxsplit=1)[0]
+    if Act.START_OVER in (act, _fixed(first)):
+        return _begun_anew(text)
+    return _beside_courtesy(text, act)
+
+
+def _begun_anew(text: str) -> list[Acted]:
+    """Forgetting the case, and the new one that is told behind it: "start over, now vllm hangs"."""
+    ends = [match.end() for match in _CLAUSES_AND_COLONS.finditer(text)][:_MAX_PARTS]
+    heads = [text[:end].strip(" ,;:，；：") for end in ends]
+    readings = _read(heads) if heads else []
+    for end, reading in zip(ends, readings, strict=True):
+        rest = text[end:]
+        if reading.act is Act.START_OVER and is_of_the_field(rest):
+            return [Acted(Act.START_OVER, text[:end]), Acted(Act.PROBLEM, rest)]
+    return []
 
 
 def _asked_last(text: str) -> str:

@@ -56,7 +56,16 @@ _TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act
 _NOT_ASKED = frozenset({Act.CANNOT, Act.OFF_TOPIC})
 """Acts that a question about the field is not."""
 _ASKED_AFTER_SUCCESS = frozenset(
-    {Act.SUMMARISE, Act.HAND_OVER, Act.COST, Act.SAFE, Act.HOW, Act.SHOW_FIX, Act.EXPLAIN_TERM}
+    {
+        Act.SUMMARISE,
+        Act.HAND_OVER,
+        Act.COST,
+        Act.SAFE,
+        Act.HOW,
+        Act.SHOW_FIX,
+        Act.PREVENT,
+        Act.EXPLAIN_TERM,
+    }
 )
 """Requests that the answer to a success does not answer."""
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
@@ -221,11 +230,11 @@ def _acted(
     conversation: Conversation, text: str, parts: Sequence[Acted], knowledge: KnowledgeBase
 ) -> Conversation:
     acts = {part.act for part in parts}
-    if Act.UNDO in acts:
+    if Act.UNDO in acts and Act.START_OVER not in acts:
         return _undo(conversation)
     if Act.START_OVER in acts:
-        fresh = _start_over(conversation, knowledge)
         case = _evidence("", [part for part in parts if part.act is not Act.START_OVER])
+        fresh = _start_over(conversation, knowledge, "forgotten" if case else "start-over")
         return _diagnosed(fresh, case, knowledge) if case else fresh
     if acts == {Act.OTHER} and is_answer(text):
         return _answered(conversation, [Answer(_no_answer(conversation))], ReplyAct.DECLINE)
@@ -456,7 +465,7 @@ def _is_guess(diagnosis: Diagnosis) -> bool:
 def _all_told(conversation: Conversation, text: str) -> str:
     """A message behind what was told in vain before it, since the tool forgot or greeted."""
     told: list[str] = []
-    forgotten = {say("start-over", language) for language in Language}
+    forgotten = {say(key, one) for key in ("start-over", "forgotten") for one in Language}
     for turn in conversation.turns:
         if turn.speaker is Speaker.USER:
             told.append(turn.text)
@@ -466,11 +475,11 @@ def _all_told(conversation: Conversation, text: str) -> str:
     return "\n".join([*earlier, text])
 
 
-def _start_over(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:
-    """Forget the case; what was said can still be read."""
+def _start_over(conversation: Conversation, knowledge: KnowledgeBase, key: str) -> Conversation:
+    """Forget the case, and say so; what was said can still be read."""
     language = conversation.language
     empty = begin(diagnose(Log.from_text(""), knowledge), conversation.earlier)
-    turn = tool_turn(say("start-over", language), (), act=ReplyAct.GREET)
+    turn = tool_turn(say(key, language), (), act=ReplyAct.GREET)
     turns = (*conversation.turns, turn)
     return msgspec.structs.replace(empty, turns=turns, language=language)
 

@@ -62,6 +62,12 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 """Where in a clause that denies something the denial ends."""
+_STATE = re.compile(
+    r"(?:currently |yet |even )?(?:active|enabled|set|present|loaded|installed|mounted|there|used"
+    r"|on|up|full|involved)[.!]*",
+    re.IGNORECASE,
+)
+"""Behind a denial, what is denied of that which stands before it: "the slowdown is not active"."""
 _TROUBLE = re.compile(
     r"\b(?:xid|ecc|oom|out of memory|nan|segfault|core dumps?|firewall|containers?|docker|vpn|mig"
     r"|exceptions?|packet loss)\b|容器|防火墙|丢包|异常",
@@ -187,7 +193,10 @@ def _denied(clause: str) -> str:
     if scope_of(clause) is not Scope.NEGATED or _NODES.search(clause):
         return ""
     denial = _DENIAL.search(clause)
-    return clause[denial.end() :].strip() if denial else ""
+    if denial is None:
+        return ""
+    behind = clause[denial.end() :].strip()
+    return clause[: denial.start()].strip() if _STATE.fullmatch(behind) else behind
 
 
 def _needs(incident: Incident, absent: frozenset[str]) -> bool:

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from index.tokens import tokenize
+from kb.check import Check
 from kb.checks import Observation
 from kb.checks.recognise import is_prompt
 from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, in_language, is_talk, say, translation
 from kb.conversation.search import STATEMENT_FILE, search_statement
-from kb.conversation.speech import quote
+from kb.conversation.speech import prose, quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import UNSUPPORTED, OutputsRead, likelihood_ratios, named_incidents, read_text
@@ -45,14 +46,28 @@ _LEAST = 0.0001
 """Share of a record that stands for none, from 0 to 1: confidences have four digits."""
 _MAX_OBSERVATIONS_NAMED = 3
 """Of one message, abnormal ones first."""
+_MAX_FAULTS_NAMED = 3
+"""Of those that an output does not show."""
+_QUOTES = re.compile(
+    r"\b(?:shows?|says?|gives?|gave|prints?|reports?|returns?|reads?|outputs?|displays?)\s*[:：]\s*"
+    r"|(?:显示|输出|返回|打印|结果)(?:是|为|了)?\s*[:：]\s*",
+    re.IGNORECASE,
+)
+"""Behind these words a line is a program's: "df -h shows: shm 64M ..."."""
 _SENTENCES = re.compile(r"(?<=[.!?:])\s+")
 
 
 def read_pasted(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
     """The outputs of checks in a message; None where there are none. Lines of the job's own log
     are searched, whoever reads them."""
-    if "\n" not in text and not is_prompt(text) and is_talk(text):
-        return None
+    if "\n" in text or is_prompt(text):
+        return _read_output(text, knowledge)
+    _words, *quoted = _QUOTES.split(text, maxsplit=1)
+    printed = (part for part in (text, *quoted) if not is_talk(part))
+    return next(filter(None, (_read_output(part, knowledge) for part in printed)), None)
+
+
+def _read_output(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
     read = read_text(text, STATEMENT_FILE, knowledge)
     outputs = tuple(one for one in read.outputs if one.output.lines and not one.check.header.in_log)
     names = {one.check.id for one in outputs}
@@ -134,8 +149,14 @@ def _said(read: OutputsRead, language: Language) -> Iterator[str]:
                 in_language(limit.text, language)
                 for limit in (*body.cannot_see, *body.false_pass)[:1]
             ]
-            normal = say("nothing-abnormal", language, check=quote(output.check.id))
-            yield " ".join([normal, *limits])
+            yield " ".join([_none_of(output.check, language), *limits])
+
+
+def _none_of(check: Check, language: Language) -> str:
+    """That an output is normal as far as its check can tell: what was looked for."""
+    faults = [one.means for one in check.body.findings if one.abnormal][:_MAX_FAULTS_NAMED]
+    named = [prose(means, language).rstrip(".。") for means in faults]
+    return say("nothing-abnormal", language, check=quote(check.id), findings="; ".join(named))
 
 
 def _in_words(

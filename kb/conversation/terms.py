@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -21,6 +23,21 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 """The term that a question is about."""
+_COMPARES = re.compile(
+    r"\bdifferen\w+|\bversus\b|\bvs\b|\bmix\w* (?:\w+ )?up\b|区别|差别|有什么不同|有何不同|分不清",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"(?:\bsignal|信号)\s*(?P<signal>\d{1,2})(?!\d)|\berrno\D{0,3}(?P<errno>\d{1,3})(?!\d)"
+    r"|(?<!kill )(?<![\w.-])-(?P<minus>\d{1,2})(?![\w.])"
+    r"|(?:\b(?:exit(?:ed)?|code|status|rc)|退出码|返回码|返回值)\D{0,12}(?P<shell>1[2-5]\d)(?!\d)",
+    re.IGNORECASE,
+)
+"""A number by which a process, Python or a shell names a signal, or the kernel an error."""
+_SHELL_SIGNALS = 128
+"""Added to the number of the signal in the exit code of a shell."""
+_GAP = re.compile(r"(?<=[\x21-\x7e]) +(?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff]) +(?=[\x21-\x7e])")
+"""A space between Latin and Chinese, which people set or leave out."""
 _MAX_TEXT_CHARACTERS = 500
 """Of a message, its beginning: a question is not longer."""
 
@@ -43,15 +60,31 @@ class Term(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find_term(text: str, about: str = "") -> Term | None:
-    """The term that a question is about: what it asks for, or else the longest name of a term that
-    stands in it as a whole. Of several senses, the one nearest to what the case is `about`."""
-    exact = asked_term(text)
+    """The term that a question is about: what it asks for, also by the number of a signal or an
+    error, or else the longest name of a term that stands in it as a whole. Of several senses, the
+    one nearest to what the case is `about`."""
+    exact = asked_term(text) or _by_code(text)
     if exact:
         return _sense(exact, about)
-    lower = text[:_MAX_TEXT_CHARACTERS].lower()
+    lower = _GAP.sub("", text[:_MAX_TEXT_CHARACTERS]).lower()
     found = (name for name in _longest_first() if name in lower and _is_whole(name, lower))
     name = next(found, None)
     return _sense(_by_name()[name], about) if name else None
+
+
+def compared_terms(text: str) -> tuple[Term, ...]:
+    """The terms whose difference a question asks for, in its order; empty where it asks none."""
+    if not _COMPARES.search(text):
+        return ()
+    lower = _GAP.sub("", text[:_MAX_TEXT_CHARACTERS]).lower()
+    found: dict[int, Term] = {}
+    for name in _longest_first():
+        place = lower.find(name)
+        if place >= 0 and _is_whole(name, lower):
+            found.setdefault(place, _by_name()[name])
+            lower = lower.replace(name, " " * len(name))
+    terms = tuple(dict.fromkeys(found[place] for place in sorted(found)))
+    return terms if len(terms) > 1 else ()
 
 
 def asked_term(text: str) -> Term | None:
@@ -59,6 +92,18 @@ def asked_term(text: str) -> Term | None:
     asked = _ASKED.search(text[:_MAX_TEXT_CHARACTERS])
     name = asked and (asked["en"] or asked["zh"] or asked["zh2"])
     return _by_name().get(_plain(name)) if name else None
+
+
+def _by_code(text: str) -> Term | None:
+    """The term for the signal or the error that a number stands for: "-7", "errno 116"."""
+    found = _CODE.search(text[:_MAX_TEXT_CHARACTERS])
+    if found is None:
+        return None
+    if found["errno"]:
+        return _by_name().get(os.strerror(int(found["errno"])).lower())
+    number = int(found["signal"] or found["minus"] or int(found["shell"]) - _SHELL_SIGNALS)
+    name = signal.Signals(number).name if number in set(signal.Signals) else ""
+    return _by_name().get(name.lower())
 
 
 def _sense(term: Term, about: str) -> Term:
@@ -80,7 +125,7 @@ def _sense(term: Term, about: str) -> Term:
 
 def _plain(name: str) -> str:
     """A name as the table has it."""
-    plain = name.strip(" '\"`“”‘’「」?？.。").lower()
+    plain = _GAP.sub("", name).strip(" '\"`“”‘’「」?？.。").lower()
     singular = plain.removesuffix("s")
     return singular if plain not in _by_name() and singular in _by_name() else plain
 
@@ -98,7 +143,7 @@ def _by_name() -> Mapping[str, Term]:
     source = files("kb.conversation").joinpath("terms.toml").read_bytes()
     rows = tomllib.loads(source.decode())["term"]
     terms = msgspec.convert(rows, tuple[Term, ...])
-    return {name.lower(): term for term in terms for name in term.names}
+    return {_GAP.sub("", name).lower(): term for term in terms for name in term.names}
 
 
 @cache

@@ -6,7 +6,7 @@ one. Short input is read whole: in a few lines typed by a person every word coun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -96,6 +96,10 @@ class Collector:
         made_progress = self._made_progress(tail)
         ended = [line.text for line in tail]
         told = is_told_by_a_person(texts or ended)
+        if told and not self._failure_seen and (complaints := _complaints(sample)):
+            human_written = True
+            for line in complaints:
+                self._folded.add(line)
         lines = _most_telling(self._folded.by_grade())
         hit_lines = [hit.line for hit in self._hits.values()]
         return Evidence(
@@ -162,6 +166,15 @@ def _most_telling(by_grade: Iterable[EvidenceLine]) -> list[EvidenceLine]:
     telling = [line for line in ordered if line.grade is not Grade.CONTEXT][:_MAX_TELLING_LINES]
     context = [line for line in ordered if line.grade is Grade.CONTEXT]
     return telling + context[: max(_MIN_CONTEXT_LINES, SHORT_LINES - len(telling))]
+
+
+def _complaints(lines: Sequence[EvidenceLine]) -> list[EvidenceLine]:
+    """What a person says beside a program's lines that show no failure: it is the failure."""
+    spoken = [line for line in lines if line.masked]
+    said = [line for line in spoken if is_told_by_a_person([line.text])]
+    if len(said) == len(spoken):
+        return []
+    return [msgspec.structs.replace(line, grade=Grade.HINT) for line in said]
 
 
 def _with_stacks(lines: Iterable[EvidenceLine]) -> Iterator[str]:

@@ -36,6 +36,11 @@ SENTENCES = {
     Act.MOST_LIKELY: ("which one is the most likely cause", "最可能的原因是哪个"),
     Act.OTHERS: ("has anybody else seen this bug", "别人遇到过这个问题吗"),
     Act.SHOW_FIX: ("please show the repair steps once again", "再给我看一下修复步骤"),
+    Act.WORKAROUND: (
+        "is there a temporary way round it until the new card arrives",
+        "今晚有没有应急的办法先跑起来",
+    ),
+    Act.PREVENT: ("how do we keep this from happening again", "怎么防止以后再出现"),
     Act.SUMMARISE: ("summarise this for my manager", "写一个给领导看的情况总结"),
     Act.HAND_OVER: (
         "my shift is over, write a note for the next engineer",

@@ -427,6 +427,18 @@ def test_a_quiet_log_with_a_complaint_finds_what_the_complaint_is_about(
     assert after.matches[0].incident.id == "nccl-shm-too-small-container"
 
 
+def test_a_complaint_beside_quiet_lines_is_the_failure(knowledge: KnowledgeBase) -> None:
+    """No line of the program shows one, but the person does."""
+    quiet = (
+        "n3:77:77 [0] NCCL INFO NET/IB : No device found.\n"
+        "n3:77:91 [0] NCCL INFO Using network Socket"
+    )
+    told = opened(f"it just sits there and nothing moves, the end of it is:\n{quiet}", knowledge)
+    assert told.diagnosis.evidence.states_failure
+    assert "No line shows a failure" not in told.turns[0].text
+    assert "No line shows a failure" in opened(quiet, knowledge).turns[0].text
+
+
 @pytest.mark.parametrize(
     "lines",
     [

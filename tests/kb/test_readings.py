@@ -104,7 +104,7 @@ def test_a_normal_reading_lowers_what_an_abnormal_one_would_have_named_a_little(
     missing = reply(start, "Unit nvidia-fabricmanager.service could not be found.", knowledge)
     assert share(normal, record) < share(start, record) <= share(missing, record)
     assert share(normal, record) > share(start, record) / 2
-    assert "`nvidia-fabricmanager`: nothing abnormal." in normal.turns[-1].text
+    assert "`nvidia-fabricmanager`: none of the faults that I know" in normal.turns[-1].text
 
 
 def test_what_a_check_cannot_see_is_not_ruled_out_by_it(knowledge: KnowledgeBase) -> None:
@@ -112,7 +112,15 @@ def test_what_a_check_cannot_see_is_not_ruled_out_by_it(knowledge: KnowledgeBase
     start = opened(SEGMENT, knowledge)
     after = reply(start, LARGE, knowledge)
     assert after.matches == start.matches
-    assert "nothing abnormal" in after.turns[-1].text
+    assert "I looked for: Docker's and Kubernetes' default of 64 MB" in after.turns[-1].text
+
+
+@pytest.mark.parametrize("words", ["df -h /dev/shm shows: ", "it says: ", "df 的输出是："])
+def test_a_row_behind_words_is_read(knowledge: KnowledgeBase, words: str) -> None:
+    start = opened(SEGMENT, knowledge)
+    after = reply(start, f"{words}shm 64M 64M 0 100% /dev/shm", knowledge)
+    assert after.turns[-1].text.startswith("`df-shm`")
+    assert share(after, TOO_SMALL) > share(start, TOO_SMALL)
 
 
 @pytest.mark.parametrize(

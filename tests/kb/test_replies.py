@@ -205,6 +205,41 @@ def test_a_term_is_explained_in_the_language_of_the_question(
     assert term.source in answer.text
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("-7 是啥意思", "SIGBUS"),
+        ("what does exit code -9 mean", "exit code 137"),
+        ("signal 11?", "exit code 139"),
+        ("what is errno 116", "stale file handle"),
+        ("kill -9 没用，是 D 状态，D状态是什么", "D state"),
+    ],
+)
+def test_a_number_of_a_signal_or_an_error_is_its_term(text: str, name: str) -> None:
+    term = find_term(text)
+    assert term is not None
+    assert term.name == name
+
+
+def test_terms_that_are_compared_are_all_explained(
+    match: Conversation, knowledge: KnowledgeBase
+) -> None:
+    text = "what is the difference between NVLink and PCIe P2P?"
+    answer = answered(Act.EXPLAIN_TERM, text, match, knowledge).text
+    assert "NVLink:" in answer
+    assert "GPUDirect P2P:" in answer
+
+
+def test_a_workaround_gets_the_job_going_and_prevention_keeps_it_away(
+    match: Conversation, symptom: Conversation, knowledge: KnowledgeBase
+) -> None:
+    stopgap = answered(Act.WORKAROUND, "anything until the morning?", match, knowledge)
+    assert "switch the transport off" in stopgap.text
+    assert "get going tonight" in answered(Act.WORKAROUND, "a plan b?", symptom, knowledge).text
+    assert "So that it stays away" in answered(Act.PREVENT, "never again", match, knowledge).text
+    assert "pin the versions" in answered(Act.PREVENT, "never again", symptom, knowledge).text
+
+
 @pytest.mark.parametrize("text", ["what is a flux capacitor", "", "stararchitecture", "ark"])
 def test_a_part_of_a_word_is_no_term(text: str) -> None:
     assert find_term(text) is None
@@ -566,9 +601,11 @@ def test_the_output_of_a_step_that_looks_leads_to_the_next_step(
 def test_a_new_case_told_with_the_request_to_start_over_is_taken_up(
     symptom: Conversation, knowledge: KnowledgeBase
 ) -> None:
-    after = reply(symptom, f"forget it, start over. new problem: {BUS}", knowledge)
-    assert "shared memory is full" in said(after)
-    assert after.statements == ()
+    for text in (f"forget it, start over. new problem: {BUS}", f"start over, mine is: {BUS}"):
+        after = reply(symptom, text, knowledge)
+        assert "shared memory is full" in said(after)
+        assert "Tell me the new one" not in said(after)
+        assert after.statements == ()
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,13 @@ def _is_titled(text: str, incident: Incident, knowledge: KnowledgeBase) -> bool:
     return sum(knowledge.rarities(shared).values()) >= ENOUGH
 
 
+def nothing_to_do(conversation: Conversation) -> str:
+    """What to say where no step and no check is left."""
+    if not conversation.diagnosis.evidence.total_lines:
+        return say("no-candidate", conversation.language)
+    return say("nothing-to-do", conversation.language)
+
+
 def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """One line, with what is still to do."""
     language = conversation.language

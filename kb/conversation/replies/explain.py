@@ -20,26 +20,36 @@ from kb.conversation.replies.answer import (
 from kb.conversation.replies.meant import first_record, task_named
 from kb.conversation.speech import first_sentence, quote_with_location
 from kb.conversation.state import Conversation
-from kb.conversation.terms import Term, find_term
+from kb.conversation.terms import Term, compared_terms, find_term
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
+
+_MAX_COMPARED = 3
+"""Terms of which the difference is asked."""
 
 
 def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """The glossary's words for it, and the first line of the log that names it."""
     language = conversation.language
+    compared = compared_terms(acted.text)[:_MAX_COMPARED]
+    if compared:
+        return Answer(paragraphs(_meaning(term, language) for term in compared))
     term = find_term(acted.text, _subject(conversation, knowledge))
     if term is None and act_by_phrase(acted.text) == acted.act:
         return _in_plain_words(conversation, knowledge)
     if term is None:
         return _check_or_nothing(acted, conversation, knowledge)
-    text = term.zh if language is Language.CHINESE else term.en
     lines = tuple(_lines_with(term, conversation))[:1]
-    parts = [say("term", language, name=term.name, text=text)]
+    parts = [_meaning(term, language)]
     parts += [say("term-in-log", language, quoted=quote_with_location(line)) for line in lines]
     parts.append(say("term-source", language, source=term.source))
     return Answer(paragraphs(parts), lines=lines)
+
+
+def _meaning(term: Term, language: Language) -> str:
+    text = term.zh if language is Language.CHINESE else term.en
+    return say("term", language, name=term.name, text=text)
 
 
 def _subject(conversation: Conversation, knowledge: KnowledgeBase) -> str:

@@ -12,14 +12,12 @@ import msgspec
 
 from kb.check import Check, JobState, Loss
 from kb.conversation.acts import Act, Acted
-from kb.conversation.done_steps import FixStep, only_looks, step_by_number
+from kb.conversation.done_steps import FixStep, only_looks
 from kb.conversation.language import Language, in_language, joined, say, translation
 from kb.conversation.next_step import (
     Task,
-    cause_shown,
     name_of,
     playbooks_of,
-    symptom_of,
     task_of,
 )
 from kb.conversation.passages import passage_about
@@ -29,8 +27,8 @@ from kb.conversation.replies.answer import (
     cite_check,
     from_pages,
     in_short,
-    named_cause,
     not_understood,
+    nothing_to_do,
     paragraphs,
     sentences,
     steps_ahead,
@@ -47,19 +45,17 @@ from kb.conversation.replies.meant import (
     task_meant,
     task_named,
 )
+from kb.conversation.replies.remedies import show_fix
 from kb.conversation.speech import (
-    cite,
     describe_step,
     fenced_command,
     in_a_row,
-    numbered_step,
     prose,
     risk_in_words,
 )
 from kb.conversation.state import Conversation, Speaker, Statement
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import NextCheck, PlaybookMatch
-from kb.incident import Incident
+from kb.diagnosis import NextCheck
 from kb.questions import QuestionPlan, Topic
 from kb.soft_breaks import join_soft_breaks
 
@@ -76,12 +72,6 @@ _PRICE = re.compile(
     re.IGNORECASE,
 )
 """Sentences of a step that tell its price."""
-_PREVENTS = re.compile(
-    r"\b(?:prevent|avoid|in future|next time|permanent|persist|surviv|never again)\w*"
-    r"|\b(?:stop|keep|make sure)\b.{0,40}\b(?:again|from|never|fixed|stays?)\b"
-    r"|避免|预防|防止|以后怎么|不再(?:发生|出现)|永久|固化|开机自动|还会(?:在|不会)",
-    re.IGNORECASE,
-)
 _VERIFIES = re.compile(
     r"\b(?:works|worked|working|took|applied|effect\w*|helped|fixed|successful\w*)\b"
     r"|生效|修好|成功|正常的",
@@ -117,14 +107,6 @@ _IS_NEEDED = re.compile(
     re.IGNORECASE,
 )
 """Asks whether a restart belongs to the step, and not for leave to do one."""
-_UNDOES = re.compile(
-    r"\b(?:undo|roll\w*[ -]?(?:\w+ ){0,3}back|revert|back out|go back)\b|回退|回滚|撤回|还原|改回",
-    re.IGNORECASE,
-)
-_TONIGHT = re.compile(
-    r"\b(?:tonight|for now|until|workarounds?|temporar\w+|meantime|quick)\b|今晚|临时|先绕|先跑",
-    re.IGNORECASE,
-)
 _CAPITALS = re.compile(r"\b[A-Z][A-Z_]+\b|<[a-z][a-z _-]*>")
 _JOB_GONE = re.compile(
     r"\b(?:job|process|pod|run|it|rank|node|container)s?\b.{0,30}\b(?:gone|dead|died|ended|exited|finished"
@@ -162,92 +144,14 @@ def next_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
         verify = prose(incident.body.verify, language)
         parts.append(say("all-steps-done", language, id=incident.id, verify=verify))
     else:
-        parts.append(_nothing_to_do(conversation))
+        parts.append(nothing_to_do(conversation))
     return Answer(paragraphs(parts))
-
-
-def _nothing_to_do(conversation: Conversation) -> str:
-    if not conversation.diagnosis.evidence.total_lines:
-        return say("no-candidate", conversation.language)
-    return say("nothing-to-do", conversation.language)
 
 
 def _open_question(inquiry: QuestionPlan, language: Language) -> str:
     if inquiry.topic is Topic.EFFECT:
         return inquiry.text
     return say("ask-apart", language, question=in_language(inquiry.text, language))
-
-
-def show_fix(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """The steps of the record's fix, or the one that is named; for a symptom what gets the job
-    going, and the remedy of each frequent cause."""
-    language = conversation.language
-    named = record_meant(acted.text, conversation, knowledge)
-    symptom = symptom_of(conversation, knowledge)
-    incident = named or first_record(conversation)
-    numbered = step_by_number(acted.text, [incident] if incident else [])
-    if numbered:
-        return with_task("", numbered[0], language)
-    if _PREVENTS.search(acted.text):
-        return _prevented(acted, incident, conversation, knowledge)
-    if _UNDOES.search(acted.text):
-        return with_leader(say("undo-fix", language), conversation, knowledge)
-    if symptom and _TONIGHT.search(acted.text):
-        return _remedies(symptom, conversation, knowledge)
-    if named is None and symptom:
-        return _remedies(symptom, conversation, knowledge)
-    if incident:
-        return _fix(incident, conversation)
-    return Answer(_nothing_to_do(conversation))
-
-
-def _prevented(
-    acted: Acted, incident: Incident | None, conversation: Conversation, knowledge: KnowledgeBase
-) -> Answer:
-    """How it stays away: in the words of the record, or in general."""
-    language = conversation.language
-    prevention = incident.body.prevention if incident else None
-    if incident and prevention:
-        said = say("success-prevent", language, text=prose(prevention, language))
-        return Answer(paragraphs([said, say("prevent-everywhere", language)]))
-    passage = passage_about(acted.text, conversation, knowledge)
-    said = say("prevent-everywhere", language)
-    if passage:
-        return with_passage(passage, said, conversation, knowledge)
-    return with_leader(said, conversation, knowledge)
-
-
-def _fix(incident: Incident, conversation: Conversation) -> Answer:
-    language = conversation.language
-    parts = [say("fix-for", language, record=cite(incident, language))]
-    for number, step in enumerate(incident.body.fix, 1):
-        mark = ""
-        if (incident.id, number) in conversation.done:
-            mark = say("step-done", language)
-        elif name_of(FixStep(incident, number, step)) in conversation.set_aside:
-            mark = say("step-aside", language)
-        text = numbered_step(number, step, language)
-        parts.append(text.replace(f"{number}.", f"{number}.{mark}", 1))
-    parts.append(say("then-verify", language, verify=prose(incident.body.verify, language)))
-    return Answer("\n".join(parts), records=(incident.id,))
-
-
-def _remedies(
-    symptom: PlaybookMatch, conversation: Conversation, knowledge: KnowledgeBase
-) -> Answer:
-    language, body = conversation.language, symptom.playbook.body
-    shown = cause_shown(conversation, knowledge)
-    known = named_cause(*shown, "cause-shown", language) if shown else ""
-    parts = [known or say("symptom-only", language)]
-    for way in body.tonight[:1]:
-        do, cost, risk = (in_language(text, language) for text in (way.do, way.cost, way.risk))
-        parts.append(say("tonight", language, do=do, cost=cost, risk=risk))
-    for one in body.causes[:3]:
-        cause = prose(one.cause, language).rstrip(".。")
-        remedy = in_language(one.remedy, language).rstrip(".。")
-        parts.append(say("remedy-of", language, cause=cause, remedy=remedy))
-    task = task_of(conversation, knowledge)
-    return with_task("\n".join(parts), task, language) if task else Answer("\n".join(parts))
 
 
 def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
@@ -263,7 +167,7 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
         return answer
     task = task_meant(acted.text, conversation, knowledge)
     if task is None:
-        return Answer(_nothing_to_do(conversation))
+        return Answer(nothing_to_do(conversation))
     if isinstance(task, NextCheck) and _VERIFIES.search(acted.text):
         normal = prose(task.check.body.normal, language)
         text = say("normal-output", language, normal=normal, id=task.check.id)
@@ -346,11 +250,12 @@ def _placeholder_table() -> Mapping[str, Mapping[str, str]]:
 def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What it does to the job, what is lost, and what to save before."""
     language = conversation.language
-    answer = _from_pages(acted, conversation, knowledge)
-    if answer:
-        return answer
-    task = task_meant(acted.text, conversation, knowledge)
     harm = "" if _IS_NEEDED.search(acted.text) else harm_of(acted.text)
+    told = _from_pages(acted, conversation, knowledge)
+    if told:
+        general = say(f"harm-{harm}", language) if harm else ""
+        return msgspec.structs.replace(told, text=paragraphs([general, told.text]))
+    task = task_meant(acted.text, conversation, knowledge)
     named = task_named(acted.text, conversation, knowledge) if harm else None
     if harm and (named is None or (harm in _GRAVE and isinstance(named, NextCheck))):
         parts = [say(f"harm-{harm}", language)]
@@ -508,7 +413,7 @@ def dont_know(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
         return Answer(sentences([say("dont-know", language), say(_FIND[inquiry.topic], language)]))
     task = task_of(conversation, knowledge)
     if task is None:
-        return Answer(sentences([say("dont-know", language), _nothing_to_do(conversation)]))
+        return Answer(sentences([say("dont-know", language), nothing_to_do(conversation)]))
     key = "find-observation" if inquiry else "find-out"
     return with_task(sentences([say("dont-know", language), say(key, language)]), task, language)
 
@@ -518,5 +423,5 @@ def yes(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
     task = task_of(conversation, knowledge)
     language = conversation.language
     if task is None:
-        return Answer(sentences([say("no-question", language), _nothing_to_do(conversation)]))
+        return Answer(sentences([say("no-question", language), nothing_to_do(conversation)]))
     return with_task(say("go-ahead", language), task, language)

@@ -13,6 +13,7 @@ from kb.conversation.replies.courtesies import fixed, frustration, greeting, oth
 from kb.conversation.replies.explain import explain_term
 from kb.conversation.replies.notes import hand_over, summarise
 from kb.conversation.replies.reasons import why, why_not
+from kb.conversation.replies.remedies import prevent, show_fix, workaround
 from kb.conversation.replies.results import failure, success
 from kb.conversation.replies.steps import (
     cannot,
@@ -21,7 +22,6 @@ from kb.conversation.replies.steps import (
     how,
     next_step,
     safe,
-    show_fix,
     yes,
 )
 from kb.conversation.state import Conversation, ReplyAct
@@ -40,6 +40,8 @@ _REPLIES: dict[Act, _Reply] = {
     Act.MOST_LIKELY: most_likely,
     Act.OTHERS: others,
     Act.SHOW_FIX: show_fix,
+    Act.WORKAROUND: workaround,
+    Act.PREVENT: prevent,
     Act.SUMMARISE: summarise,
     Act.HAND_OVER: hand_over,
     Act.SUCCESS: success,
