@@ -266,10 +266,11 @@ def _beside_courtesy(text: str, act: Act) -> list[Acted]:
     if act not in COURTESIES or not 1 < len(clauses) <= _MAX_PARTS:
         return []
     readings = zip(_read(clauses), clauses, strict=True)
+    unsure = _UNSURE_ALONE | ({Act.SUCCESS} if _STILL.search(text) else set())
     return [
         Acted(one.act, clause)
         for one, clause in readings
-        if one.act not in _UNSURE_ALONE and one.share >= _SURE_ALONE
+        if one.act not in unsure and one.share >= _SURE_ALONE
     ]
 
 
@@ -284,8 +285,8 @@ def _reading(text: str, name: str, share: float) -> _Reading:
         return _Reading(fixed, 1.0)
     act = Act(name)
     phrase = act_by_phrase(simplified(text))
-    if act is Act.SUCCESS and share < _SURE and phrase is None and _STILL.search(text):
-        act = Act.OBSERVATION
+    if act is Act.SUCCESS and phrase is None and _STILL.search(text):
+        act = Act.OBSERVATION  # however sure the classifier is: a false all-clear costs more
     asks_for_success = act is Act.SUCCESS and phrase == Act.HOW
     if phrase and (act in _LOOSE or share < _SURE or asks_for_success):
         return _Reading(Act(phrase), max(share, _SURE))

@@ -35,7 +35,12 @@ STEP_DONE = re.compile(
 )
 """Phrases that look like a log line but are not."""
 _NUMBER_WORDS = ("one two three four five", "first second third fourth fifth", "一 二 三 四 五 六")
-_NOT_HELD = re.compile(r"\b(?:have|had) (?:a|an|the|no|\d+)\b", re.IGNORECASE)
+_NOT_DONE = re.compile(
+    r"\b(?:have|had) (?:a|an|the|no|\d+)\b|\b(?:nobody|no one|never)\b|没人|没有人|没谁|从没|从来没"
+    r"|没(?:有)?(?:试|改|设|加|调|换|升级|动|做)过",
+    re.IGNORECASE,
+)
+"""Something is held, or was done by nobody."""
 _NUMBER = re.compile(
     r"\bstep\s*#?(?P<digits>\d{1,2}|one|two|three|four|five)\b"
     r"|\b(?P<ordinal>first|second|third|fourth|fifth) step"
@@ -74,7 +79,7 @@ def parse_done_step(
 ) -> Statement | None:
     """The matching steps of the candidates' fixes; None if the clause describes no action."""
     acted = bool(_TRIED.match(clause) or STEP_DONE.match(clause))
-    if not (acted or _PERHAPS.match(clause)) or _NOT_HELD.search(clause):
+    if not (acted or _PERHAPS.match(clause)) or _NOT_DONE.search(clause):
         return None
     incidents = [match.incident for match in conversation.matches[:_MAX_RECORDS_COMPARED]]
     taken = list(step_by_number(clause, incidents) or steps_alike(clause, incidents, knowledge))

@@ -184,3 +184,15 @@ def test_a_turn_of_phrase_means_its_act_and_what_looks_like_it_does_not(row: Phr
 )
 def test_who_asks_for_a_term_of_the_glossary_is_heard(text: str) -> None:
     assert [part.act for part in acts_of(text)] == [Act.EXPLAIN_TERM]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "升级到 2.21 了，node3 打印的还是 2.18",
+        "changed it on all nodes, but node 4 still prints the old value",
+        "重启节点之后那条链路还是断的",
+    ],
+)
+def test_what_is_still_wrong_is_no_success(text: str) -> None:
+    assert not {acted.act for acted in acts_of(text)} & {Act.SUCCESS, Act.SAFE}

@@ -629,6 +629,32 @@ def test_how_to_see_something_names_the_check_for_it(
     assert re.search(rf"\[[a-z-]*{check}[a-z-]*\]", said(reply(symptom, text, knowledge)))
 
 
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("怎么看 nccl 版本", "nccl-debug-version"),
+        ("how do i see if peermem is loaded", "lsmod-peermem"),
+    ],
+)
+def test_how_to_look_at_something_names_its_check(
+    symptom: Conversation, knowledge: KnowledgeBase, text: str, check: str
+) -> None:
+    assert f"[{check}]" in answered(Act.HOW, text, symptom, knowledge).text
+
+
+def test_how_to_repair_it_is_a_remedy_and_no_look(
+    match: Conversation, symptom: Conversation, knowledge: KnowledgeBase
+) -> None:
+    assert (
+        f"Step 2 for [{TOO_SMALL}]" in answered(Act.HOW, "how do i fix it", match, knowledge).text
+    )
+    assert "今晚先跑起来" in answered(Act.HOW, "怎么改", symptom, knowledge).text
+
+
+def test_what_nobody_did_is_not_done(match: Conversation, knowledge: KnowledgeBase) -> None:
+    assert reply(match, "我们没人加过共享内存", knowledge).done == match.done
+
+
 def test_a_change_that_is_not_possible_leaves_the_check_open(
     match: Conversation, knowledge: KnowledgeBase
 ) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from index.tokens import tokenize
 from kb.check import Check, Place
@@ -53,8 +56,11 @@ _PLACES = (
 _SYSTEMS = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
 _MIN_CAUSE_SHARE = 0.5
 """Minimum share of the words of a guess that a cause has, from 0 to 1."""
-_MIN_RARITY = 0.7
-"""Least sum of the rarities, each from 0 to 1, of the words that a check shares with a question."""
+_MIN_RARITY = 0.9
+"""Least sum of the rarities, each from 0 to 1, of the words that a check shares with a question:
+one word that only this check has, or two."""
+_LOOKING = frozenset("check see find look show run set get know tell test line really don".split())
+"""Words of questions, in the form of `tokenize`, that name no check."""
 _MAX_TURNS_BACK = 6
 """Turns in which "it" is looked for; what was said before is forgotten."""
 
@@ -190,18 +196,30 @@ def _check_named(text: str, conversation: Conversation, knowledge: KnowledgeBase
 def check_about(
     text: str, conversation: Conversation, knowledge: KnowledgeBase
 ) -> NextCheck | None:
-    """The check whose title and question have the rarest words of a text; None without any."""
-    rare = knowledge.rarities(frozenset(tokenize(translate(text))))
-
-    def score(check: Check) -> float:
-        named = f"{check.id.replace('-', ' ')} {check.title} {check.header.question}"
-        return sum(rare.get(word, 0.0) for word in set(tokenize(named)))
-
+    """The check whose title and question have the rarest words of a text, as rare as they are among
+    checks; None without any."""
     checks = [guide for guide in knowledge.guides.by_id.values() if isinstance(guide, Check)]
+    named = {
+        check.id: _words_of(f"{check.id} {check.title} {check.header.question}") for check in checks
+    }
+    counts = Counter(word for words in named.values() for word in words)
+    asked = set(tokenize(translate(text))) - _LOOKING
+
+    def score(check: Check) -> tuple[float, int]:
+        words = named[check.id]
+        shared = sum(1 - math.log(counts[word]) / math.log(len(checks)) for word in asked & words)
+        return shared, -len(words)
+
     best = max(checks, key=score, default=None)
-    if best is None or score(best) < _MIN_RARITY:
+    if best is None or score(best)[0] < _MIN_RARITY:
         return None
     return _as_task(best, text, conversation)
+
+
+@lru_cache(maxsize=1_000)
+def _words_of(name: str) -> frozenset[str]:
+    """Of the names of all checks."""
+    return frozenset(tokenize(name.replace("-", " ")))
 
 
 def _programs(check: Check) -> set[str]:

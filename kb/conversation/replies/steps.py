@@ -17,7 +17,9 @@ from kb.conversation.language import Language, in_language, joined, say, transla
 from kb.conversation.next_step import (
     Task,
     name_of,
+    open_steps,
     playbooks_of,
+    symptom_of,
     task_of,
 )
 from kb.conversation.passages import passage_about
@@ -83,6 +85,13 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 """Something that would change the set-up, not the run of a check."""
+_REPAIRS = re.compile(
+    r"(?:so |and |but |ok,? )*how (?:do|can|should|would) (?:i|we|you|one) "
+    r"(?:fix|repair|solve|change|set|cure|resolve) (?:it|that|this)\W*"
+    r"|(?:那|那么|所以)?(?:该|应该|要|我)?(?:怎么|如何)(?:去)?(?:改|设|配|修|解决|修复|处理|设置|配置)(?:呢|啊|呀|它|这个)?\W*",
+    re.IGNORECASE,
+)
+"""Asks for the repair, without saying of what."""
 _OF_SAFETY = re.compile(
     r"\b(?:safe|safely|risk\w*|danger\w*|harm\w*|hurt\w*|affect\w*|disturb\w*|break\w*|impact\w*|kill\w*"
     r"|los[es]\w*|down\w*|interrupt\w*|slow\w*|crash\w*|restart\w*|reboot\w*|prod\w*|live|running"
@@ -162,7 +171,7 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     if incident and _VERIFIES.search(acted.text):
         said = say("success-verify", language, text=prose(incident.body.verify, language))
         return with_leader(said, conversation, knowledge)
-    answer = _from_pages(acted, conversation, knowledge)
+    answer = _change(acted, conversation, knowledge) or _from_pages(acted, conversation, knowledge)
     if answer:
         return answer
     task = task_meant(acted.text, conversation, knowledge)
@@ -180,6 +189,19 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     step = describe_step(task.incident.id, task.number, task.step, language)
     parts = [step, where, _placeholders(command or "", language), steps_ahead(task, conversation)]
     return Answer(paragraphs(parts), shows=(name_of(task),), records=(task.incident.id,))
+
+
+def _change(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """How to change something that is not named: the next step that changes something, or the
+    remedies of the symptom."""
+    if not _REPAIRS.fullmatch(acted.text) or task_named(acted.text, conversation, knowledge):
+        return None
+    incident = first_record(conversation)
+    if symptom_of(conversation, knowledge) or incident is None:
+        return show_fix(acted, conversation, knowledge)
+    changes = (one for one in open_steps(incident, conversation) if not only_looks(one.step))
+    step = next(changes, None)
+    return with_task("", step, conversation.language) if step else None
 
 
 def _whole_message(acted: Acted, conversation: Conversation) -> str:
