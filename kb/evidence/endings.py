@@ -31,7 +31,7 @@ _LOGGER = re.compile(r"^[\w.<>/:-]{1,80}(?:\]|:| -|\)| >| \|)\W*")
 _BEGINS = re.compile(
     r"\b(?:starting|started|begin(?:ning)?|launching|waiting|loading|saving|resum\w+|initiali[sz]\w*"
     r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
-    r"|开始|正在|等待|进度|\b\d{1,2}%|[\u4e00-\u9fff]{7}",
+    r"|开始|正在|等待|进度|\b\d{1,2}%|(?-i:[\u4e00-\u9fff]{7})",
     re.IGNORECASE,
 )
 """Something new begins, so what ended before was only a part of the work; or somebody speaks."""
@@ -47,7 +47,7 @@ _TROUBLE = re.compile(
     r"[\W_]{0,3}-?[1-9]\d{0,2}\b"
     r"|(?:返回值|返回码|退出码)\s*[:：=]?\s*-?[1-9]|(?<!无需)重启|重试|抢占|驱逐|中断|跳过|丢失"
     r"|\b(?:fehler|fehlgeschlagen|erreur|échec|échoué|fallo|falló|falha|errore|fallit[oa])\b"
-    r"|ошибк|エラー|失敗|오류|실패|无法|未能|异常退出|未(?:通过|运行|完成的)|不通过?(?![\u4e00-\u9fff])"
+    r"|ошибк|エラー|失敗|오류|실패|无法|未能|异常退出|未(?:通过|运行|完成的)|不通过?(?!(?-i:[\u4e00-\u9fff]))"
     r"|掉线|离线|缺失|已到末尾",
     re.IGNORECASE,
 )
