@@ -205,6 +205,7 @@ def test_half_a_script_does_nothing(nodes: Nodes, script: bytes) -> None:
     assert list(nodes.left.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_a_tool_that_hangs_is_ended_with_its_children_and_named(
     nodes: Nodes, shell: tuple[str, ...]

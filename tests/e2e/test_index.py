@@ -150,6 +150,7 @@ def test_killed_at_any_moment_the_last_good_index_answers(
         assert b"damaged" not in run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ["lock", "index.sqlite"])
 def test_killed_in_the_first_build_the_next_one_succeeds(
     small: Small, tmp_path: Path, made: str

@@ -14,6 +14,8 @@ import pytest
 from kb.sessions import MAX_MESSAGES_KEPT
 from tests.e2e.conftest import ANSWER, Small
 
+pytestmark = pytest.mark.slow
+
 SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
 TOKEN = "hf_" + "a1B2c3" * 6
 """Made here: it is none."""

@@ -27,6 +27,8 @@ from tui.screens.pick import PickScreen
 from tui.widgets.match_list import MatchList
 from tui.widgets.paste_box import PasteBox
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("key", "answer"),
