@@ -101,18 +101,21 @@ class IndexSync:
             return self._fill(self._store, rebuild=True)
 
     def _open_built(self) -> Snapshot:
-        store = self._store
         try:
-            _changes, problems = self.update()
+            # Else a process that finds the old damage clears the index before it is opened here.
+            with self._store.locked(self._notify):
+                _changes, problems = self.update()
+                snapshot = self._store.open()
         except StoreDamaged:
             raise
         except StoreError as error:
             self._notify(f"{error}; using an index in memory, so each start takes longer")
             store = Store(None)
             _changes, problems = self._fill(store)
+            snapshot = store.open()
         if problems:
             self._notify(skipped(problem.path for problem in problems))
-        return store.open()
+        return snapshot
 
     def _fill(self, store: Store, rebuild: bool = False) -> tuple[Changes, list[Problem]]:
         """Read only what the store does not know yet, and hand it over."""

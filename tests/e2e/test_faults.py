@@ -562,6 +562,6 @@ def test_an_odd_completion_is_one_sentence(small: Small, settings: dict[str, str
 @pytest.mark.parametrize("part", ["views/text.py", "log/reader.py"])
 def test_a_part_that_cannot_be_loaded_is_one_sentence(own: Small, part: str) -> None:
     (own.home / "kb" / part).unlink()
-    said = one_sentence(own.kb("ask"))
+    said = one_sentence(own.kb("ask", program=(sys.executable, "-m", "kb")))
     assert "reinstall incident-kb" in said
     assert "ulimit -v" in said
