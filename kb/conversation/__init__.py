@@ -1,8 +1,7 @@
 """A chat that knows the case: state is a value, each turn a pure function of it. No model."""
 
+from kb.conversation.cases import begin, greet
 from kb.conversation.dialogue import (
-    begin,
-    greet,
     leave_empty,
     leave_out,
     leave_too_long,

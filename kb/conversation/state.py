@@ -247,6 +247,10 @@ class Conversation(msgspec.Struct, frozen=True):
         after = msgspec.structs.replace(self, statements=(*self.statements, statement))
         return msgspec.structs.replace(after, matches=rank(after))
 
+    def with_turns(self, *turns: Turn) -> Conversation:
+        """The same after these were said."""
+        return msgspec.structs.replace(self, turns=(*self.turns, *turns))
+
     @property
     def set_aside(self) -> frozenset[str]:
         """Checks and steps that the user cannot do."""

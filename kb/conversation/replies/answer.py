@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -20,7 +20,14 @@ from kb.conversation.next_step import (
 )
 from kb.conversation.passages import ENOUGH, Passage, passage_about
 from kb.conversation.search import likeliest_by_words
-from kb.conversation.speech import cite, describe_step, described_check, first_sentence, prose
+from kb.conversation.speech import (
+    cite,
+    describe_step,
+    described_check,
+    first_sentence,
+    prose,
+    tool_turn,
+)
 from kb.conversation.state import Conversation, ReplyAct, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
@@ -48,6 +55,21 @@ class Answer(msgspec.Struct, frozen=True):
     statement: Statement | None = None
     """What the part states."""
     act: ReplyAct = ReplyAct.ANSWER
+
+
+def with_answers(
+    conversation: Conversation, answers: Sequence[Answer], act: ReplyAct | None = None
+) -> Conversation:
+    """With a turn of these answers, which does what the last of them does unless `act` says it."""
+    known = {*conversation.pool, *(name for answer in answers for name in answer.records)}
+    turn = tool_turn(
+        paragraphs(answer.text for answer in answers),
+        known,
+        (line for answer in answers for line in answer.lines),
+        tuple(dict.fromkeys(name for answer in answers for name in answer.shows)),
+        act or answers[-1].act,
+    )
+    return conversation.with_turns(turn)
 
 
 def paragraphs(parts: Iterable[str]) -> str:

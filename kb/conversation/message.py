@@ -1,0 +1,134 @@
+"""What the parts of a message do: what of it is evidence, and what is to be answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kb.conversation.acts import COURTESIES, Act, Acted, acts_of
+from kb.conversation.commands import to_command
+from kb.conversation.interpret import bears_signature, is_output
+from kb.conversation.readings import read_pasted
+from kb.conversation.scope import Scope, scope_of
+from kb.conversation.subject import is_of_the_field, is_question, is_statement
+from kb.corpus.base import KnowledgeBase
+from kb.evidence.nature import is_human_written
+
+_MAX_ANSWERS = 2
+"""Requests of one message that are answered; a longer reply is not read."""
+TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.CORRECTION})
+"""Acts that are evidence."""
+_NOT_ASKED = frozenset({Act.CANNOT, Act.OFF_TOPIC})
+"""Acts that a question about the field is not."""
+_ASKED_AFTER_SUCCESS = frozenset(
+    {
+        Act.SUMMARISE,
+        Act.HAND_OVER,
+        Act.COST,
+        Act.SAFE,
+        Act.HOW,
+        Act.SHOW_FIX,
+        Act.PREVENT,
+        Act.EXPLAIN_TERM,
+    }
+)
+"""Requests that the answer to a success does not answer."""
+_NAMES_STEP = re.compile(r"\bstep \d{1,2}\b(?!\s*[:/])", re.IGNORECASE)
+"""A step of a fix, not of a training: "step 2 fixed it" is no line of a log."""
+_ASKS_WHY = re.compile(
+    r"\b(?:why|what about|how come|how about|instead|not it)\b"
+    r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
+    re.IGNORECASE,
+)
+_ONCE = re.compile(
+    r"\b(?:yesterday|last (?:week|month|night|year|time)|used to|until|before|earlier|previously"
+    r"|originally|this morning|(?:days?|weeks?|months?) ago)\b"
+    r"|昨[天晚日]|前天|上(?:个)?[周月]|之前|以前|原来|原先|本来|早上|上午|一直(?:都)?(?:是)?(?:好|正常)",
+    re.IGNORECASE,
+)
+"""A time that is over."""
+_NOW = re.compile(
+    r"\b(?:now|again|finally|since then|as before)\b|现在|终于|已经|恢复|又", re.IGNORECASE
+)
+
+
+def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
+    """The acts of a message. A line that a record knows is evidence, whatever else it may say, and
+    so are lines that a check knows."""
+    is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
+    if is_line and not _NAMES_STEP.search(text):
+        return (Acted(Act.PROBLEM, text),)
+    if _is_output_of_check(text, knowledge):
+        return (Acted(Act.OBSERVATION, text),)
+    acts = acts_of(text)
+    if is_line and all(part.act is not Act.SUCCESS for part in acts):
+        return (Acted(Act.PROBLEM, text),)
+    return tuple(
+        _as_output(_as_history(_as_question(_as_denial(part))), knowledge) for part in acts
+    )
+
+
+def evidence_of(text: str, parts: Sequence[Acted]) -> str | None:
+    """What of a message is evidence: all of it where it has no other acts, and nothing of one
+    that tells of a success, whose words must not lower what helped."""
+    told_parts = [part.text for part in parts if part.act in TOLD]
+    if text and len(told_parts) == len(parts):
+        return text
+    if not told_parts or any(part.act is Act.SUCCESS for part in parts):
+        return None
+    return _put_together(told_parts)
+
+
+def requests_of(parts: Sequence[Acted]) -> list[Acted]:
+    """What is to be answered: each act once, courtesies only where there is nothing else."""
+    others = {part.act: part for part in reversed(parts) if part.act not in TOLD}
+    if Act.SUCCESS in others:
+        whole = _put_together([one.text for one in parts if one.act in TOLD | {Act.SUCCESS}])
+        asked = [part for act, part in others.items() if act in _ASKED_AFTER_SUCCESS]
+        return [Acted(Act.SUCCESS, whole), *asked[:1]]
+    if any(part.act is Act.TRIED for part in parts):
+        others.pop(Act.FAILURE, None)  # what was tried is said to have failed
+    if Act.NEXT in others and len(others) > 1:
+        others.pop(Act.FAILURE, None)
+    serious = [part for part in others.values() if part.act not in COURTESIES]
+    has_evidence = any(part.act in TOLD for part in parts)
+    asked = serious or ([] if has_evidence else list(others.values()))
+    return sorted(asked, key=parts.index)[:_MAX_ANSWERS]
+
+
+def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
+    """Whether several lines hold the output of a check, and no words of a person."""
+    lines = text.split("\n")
+    is_pasted = len(lines) > 1 and not any(map(is_human_written, lines))
+    return is_pasted and read_pasted(text, knowledge) is not None
+
+
+def _as_denial(part: Acted) -> Acted:
+    """Who says that it is not the driver, and does not ask why, states something."""
+    states = scope_of(part.text) is Scope.NEGATED and not _ASKS_WHY.search(part.text)
+    is_denial = part.act is Act.WHY_NOT and states
+    return Acted(Act.OBSERVATION, part.text) if is_denial else part
+
+
+def _as_question(part: Acted) -> Acted:
+    """Who asks about the field refuses nothing, and is not off the topic."""
+    asks = part.act in _NOT_ASKED and is_question(part.text) and is_statement(part.text)
+    is_strange = part.act is Act.OFF_TOPIC and not is_of_the_field(part.text)
+    return Acted(Act.OTHER, part.text) if asks and not is_strange else part
+
+
+def _as_history(part: Acted) -> Acted:
+    """What worked until something changed tells how the failure began."""
+    is_history = part.act is Act.SUCCESS and _ONCE.search(part.text) and not _NOW.search(part.text)
+    return Acted(Act.OBSERVATION, part.text) if is_history else part
+
+
+def _as_output(part: Acted, knowledge: KnowledgeBase) -> Acted:
+    """Lines of a paste that are no words to anybody, but output of a program to a record."""
+    is_known = part.act is Act.OTHER and "\n" in part.text and bears_signature(part.text, knowledge)
+    return Acted(Act.PROBLEM, part.text) if is_known else part
+
+
+def _put_together(parts: Sequence[str]) -> str:
+    """Parts of a message; lines of a program stay lines."""
+    return ("\n" if any("\n" in part for part in parts) else ". ").join(parts)
