@@ -143,6 +143,7 @@ def test_the_shipped_encoder_knows_the_field_better_than_the_plain_one(shipped, 
 
 def test_training_brings_the_texts_of_a_record_together(tmp_path, monkeypatch):
     monkeypatch.setattr(train_encoder, "PAIRS_AN_EPOCH", 4)  # a few batches show it
+    monkeypatch.setattr(train_encoder, "LONGEST_TOKENS", 32)
     records = [one for one in IncidentDirectories().load()[0] if one.kind is Kind.INCIDENT][:32]
     texts = [text for one in records for text in (one.title, one.header.aliases[-1])]
     model = train_encoder.train(records)
