@@ -75,6 +75,8 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     if verdict is Verdict.HEALTHY and (log.losses or losses or scanned.collected):
         # What could not be read, or is left out, or the log of the job, may tell of a failure.
         verdict = Verdict.UNKNOWN
+    if verdict is Verdict.HEALTHY and (read.shows_fault or not _is_calm(scanned, knowledge)):
+        verdict = Verdict.UNKNOWN
     if verdict is Verdict.HEALTHY:
         if _names_symptom(opinion.evidence, standing.playbooks):
             verdict = Verdict.UNKNOWN
@@ -108,6 +110,13 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
             )
         ),
     )
+
+
+def _is_calm(scanned: ScannedLog, knowledge: KnowledgeBase) -> bool:
+    """Whether no line of the whole log shows a failure: a rank that went on may have lost work."""
+    evidence = scanned.collector.evidence()
+    found = retrieve(evidence, knowledge, scanned.losses.append)
+    return not evidence.in_doubt and no_failure_is_seen(found, evidence)
 
 
 def _standing(

@@ -65,6 +65,8 @@ class Collector:
         self._last_block: BlockLines | None = None
         self._short = True
         self._failure_seen = False
+        self._in_doubt = False
+        self._evidence: Evidence | None = None
         self._total = 0
 
     def add(self, block: MarkedBlock) -> None:
@@ -79,11 +81,17 @@ class Collector:
             if pattern not in self._hits:
                 line = evidence_line(block, block.start_of(end))
                 self._hits[pattern] = SignatureHit(pattern, line)
+        self._in_doubt = self._in_doubt or block.doubts()
         self._total += block.block.line_count
         self._remember(block)
 
     def evidence(self) -> Evidence:
-        """What was kept; to be asked once, at the end."""
+        """What was kept; to be asked at the end."""
+        if self._evidence is None:
+            self._evidence = self._kept()
+        return self._evidence
+
+    def _kept(self) -> Evidence:
         sample = list(self._all_lines())
         tail = sample[-_TAIL_LINES:]
         if self._last_block is not None and not self._short:
@@ -110,7 +118,8 @@ class Collector:
             total_lines=self._total,
             is_log=not self._short or is_log(texts) or (made_progress and not human_written),
             made_progress=made_progress,
-            ended_well=ends_well(ended) and not told,
+            ended_well=ends_well(ended) and not (told or self._in_doubt),
+            in_doubt=self._in_doubt,
             told=told,
             human_written=human_written,
         )

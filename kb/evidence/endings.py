@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
+from kb.evidence.markers import denies_failure
 from kb.log.prefixes import split_prefix
 from kb.numbers import read_int
 from kb.rules import read_rows
@@ -36,6 +37,9 @@ _BEGINS = re.compile(
 )
 """Something new begins, so what ended before was only a part of the work; or somebody speaks."""
 
+_AWAITS = re.compile(r"\b(?:waiting|waits?|will|would|should|expect\w*|until)\b", re.IGNORECASE)
+"""The end is still to come."""
+
 _TROUBLE = re.compile(
     r"\b(?:terminated|killed|went away|gave up|giving up|restart(?:ing|ed)?|retry(?:ing)?"
     r"|panic(?:s|ked)?"
@@ -52,6 +56,20 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 """Some of the work went wrong, though no line is marked as a failure: no all-clear then."""
+
+_NONE_OF_IT = re.compile(
+    r"\b(?:no(?! (?:longer|answer|response|reply|heartbeat))|without(?! an)|zero|none"
+    r"|never(?! (?:answered|reported|responded|joined|came|started|finished|returned))|nothing"
+    r"|if|unless|when|whether|would|will not|avoid\w*|prevent\w*)\b"
+    r"|(?<![A-Za-z] )\b0 (?:of \d+ )?(?:\w+ )?\w+$|(?:没有|无|未)(?:发现|出现|任何)?"
+    r"|如果|若|避免|防止",
+    re.IGNORECASE,
+)
+"""Before a doubt: nothing of that happened, or it only could."""
+_NONE = re.compile(r"['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null)\b(?!\.\d)", re.IGNORECASE)
+"""Behind a doubt: it is counted, and there is none."""
+_SOME = re.compile(r"\b[1-9]\d* (?:\w+ )?(?:failed|failures?|errors?)\b", re.IGNORECASE)
+"""Counted, and not none: "2 errors, 0 warnings"."""
 
 _TOTAL = re.compile(
     r"\b(?:max_(?:steps|epochs|iters)|total[ _](?:(?:optimization|training)[ _])?steps"
@@ -122,7 +140,16 @@ def _is_cut_short(lines: Sequence[str]) -> bool:
 
 def says_end(text: str) -> bool:
     """Whether a line says that the work is done."""
-    return any(map(_any_ending().search, _messages(text)))
+    return any(map(_any_ending().search, _messages(text))) and not _AWAITS.search(text)
+
+
+def raises_doubt(before: str, behind: str) -> bool:
+    """Whether a line in which something seems to have gone wrong does not deny it. `before` ends
+    with the words that seem so."""
+    if _SOME.search(before + behind):
+        return True
+    is_denied = denies_failure(before + behind) or _NONE_OF_IT.search(before)
+    return not (is_denied or _NONE.match(behind))
 
 
 def _messages(line: str) -> Iterator[str]:

@@ -25,6 +25,7 @@ def join(log: Evidence, told: Evidence) -> Evidence:
         is_log=log.is_log,
         made_progress=log.made_progress,
         ended_well=False,
+        in_doubt=log.in_doubt or told.in_doubt,
         told=True,
         human_written=True,
     )

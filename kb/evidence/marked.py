@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kb.evidence.markers import Grade, grade_line
+from kb.evidence.endings import raises_doubt
+from kb.evidence.markers import Grade, casts_doubt, grade_line
 from kb.evidence.stacks import Stack, read_stack
 from kb.log import Block
 from kb.log.lines import BlockLines
 
 Mark = tuple[int, int]
 """Number of a marker, and the offset behind its match."""
+
+_MAX_DOUBTS = 1_000
+"""Doubts of a block that are looked at: most say what they seem to say, and one is enough."""
+_MAX_CLAUSE_BYTES = 160
+"""Before and behind a doubt, in which it may be denied."""
 
 _TRACEBACK = "Traceback (most recent call last)"
 
@@ -20,7 +26,8 @@ class MarkedBlock(BlockLines):
 
     def __init__(self, block: Block, marks: Sequence[Mark]) -> None:
         super().__init__(block)
-        self.marks = marks
+        self.marks = [mark for mark in marks if not casts_doubt(mark[0])]
+        self._doubts = [mark for mark in marks if casts_doubt(mark[0])]
         self._grades: dict[int, Grade] = {}
         self._stacks: dict[int, Stack] = {}
 
@@ -35,6 +42,15 @@ class MarkedBlock(BlockLines):
                 break
             lines.setdefault(start, set()).add(marker)
         return lines
+
+    def doubts(self) -> bool:
+        """Whether a line says in passing that something went wrong."""
+        return any(self._raises_doubt(end) for _marker, end in self._doubts[:_MAX_DOUBTS])
+
+    def _raises_doubt(self, end: int) -> bool:
+        before = self.data[max(self.start_of(end), end - _MAX_CLAUSE_BYTES) : end]
+        behind = self.data[end : end + _MAX_CLAUSE_BYTES].partition(b"\n")[0]
+        return raises_doubt(before.decode(errors="replace"), behind.decode(errors="replace"))
 
     def grade(self, start: int, markers: set[int]) -> Grade:
         """How much a line tells, by the markers that fired on it."""

@@ -33,6 +33,9 @@ class Marker(msgspec.Struct, frozen=True):
     grade: Grade
     reports_exit: bool = False
     """The line tells how a process ended; a job needs it, whatever its grade."""
+    casts_doubt: bool = False
+    """The line says in passing that something went wrong. It is no evidence, but no log with it is
+    healthy."""
 
 
 def _grade(level: rows.Level) -> Grade:
@@ -48,12 +51,16 @@ def _markers() -> Iterator[Marker]:
     for block in read_rows("exits", "block", rows.ExitBlock):
         for pattern in (block.opens, block.closes):
             yield Marker(without_names(pattern), Grade.CONTEXT, reports_exit=True)
+    for doubt in read_rows("endings", "doubt", rows.Doubt):
+        yield Marker(doubt.pattern, Grade.CONTEXT, casts_doubt=True)
 
 
 MARKERS = tuple(_markers())
 
 MARKER_PATTERNS = tuple(Pattern(marker.pattern, regex=True) for marker in MARKERS)
 """The table as the scanner takes it, in the same order; every match is to be reported."""
+
+_DOUBTS = frozenset(n for n, marker in enumerate(MARKERS) if marker.casts_doubt)
 
 _DENIED = re.compile(
     # The first letters of what follows: at most places nothing has to be tried.
@@ -73,6 +80,16 @@ _CALM = re.compile(
 )
 
 
+def casts_doubt(number: int) -> bool:
+    """Whether a marker is a doubt, by its number: of a grade it says nothing."""
+    return number in _DOUBTS
+
+
+def denies_failure(text: str) -> bool:
+    """Whether a line says that nothing failed: `0 errors`."""
+    return bool(_DENIED.search(text))
+
+
 def grade_line(text: str, numbers: set[int]) -> Grade:
     """Weigh a line by the markers that fired on it.
 
@@ -80,7 +97,7 @@ def grade_line(text: str, numbers: set[int]) -> Grade:
     informative counts one less.
     """
     grades = [MARKERS[number].grade for number in numbers]
-    if not grades or _DENIED.search(text):
+    if not grades or denies_failure(text):
         return Grade.CONTEXT
     best = max(grades)
     if Grade.FOLLOW_ON in grades and best < Grade.FATAL:

@@ -60,6 +60,8 @@ class Evidence(msgspec.Struct, frozen=True):
     """It shows steps, requests or an end, so what it was started for happens."""
     ended_well: bool
     """Its last lines say that the work is done, and nobody speaks in it who may know better."""
+    in_doubt: bool
+    """A line says in passing that something went wrong, though none is marked as a failure."""
     told: bool
     """Somebody may speak in it, rather than a program: suspected of more texts than
     `human_written`, because who tells of a problem is never told that all is well."""

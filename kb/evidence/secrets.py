@@ -33,6 +33,13 @@ _LONG_WORD = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))(?=[^\s\"'<>]{16})"
 """A token is a long word; in a quoted text, `\\n` stands before it."""
 
 
+_PLACEHOLDER = re.compile(
+    r"""\W{0,3}(?:[*•.]{3,}|(?:sk-|hf_)?[xX]{6,}|REDACTED|MASKED|HIDDEN|\{\{[^{}]*\}\}|\$\{[^{}]*\}"""
+    r"""|<[^<>]*>|(?:var|local|data|module)\.[\w.]+)\W{0,3}"""
+)
+"""What stands where a secret was, or is to be put."""
+
+
 class Detector(NamedTuple):
     """A row, ready to search with."""
 
@@ -237,7 +244,8 @@ def _find(detector: Detector, text: str, first: int, last: int) -> Iterator[Foun
         matched = [number for number, part in enumerate(match.groups(), start=1) if part]
         for group in matched or (0,):
             start, end = match.span(group)
-            if text[start:end].translate(_no_masks()):
+            found = text[start:end].translate(_no_masks())
+            if found and not _PLACEHOLDER.fullmatch(found):
                 yield Found(start, end, detector.labels[group - 1 if several else 0])
 
 

@@ -101,6 +101,11 @@ class Ending(Rule, frozen=True, kw_only=True):
     """How a program says that its work is done, as a whole and without a failure."""
 
 
+class Doubt(Rule, frozen=True, kw_only=True):
+    """How a program says in passing that something went wrong: the work may have ended, but not
+    well. Its pattern runs on Hyperscan."""
+
+
 class System(Rule, frozen=True, kw_only=True):
     """A library, a tool or a platform, and how a text names it."""
 

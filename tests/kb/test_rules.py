@@ -23,14 +23,15 @@ from kb.evidence.accelerators import (
 from kb.evidence.endings import says_end
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
-from kb.evidence.markers import MARKER_PATTERNS, Grade, grade_line
+from kb.evidence.marked import MarkedBlock
+from kb.evidence.markers import MARKER_PATTERNS, Grade, casts_doubt, grade_line
 from kb.evidence.secrets import mask_secrets
 from kb.evidence.systems import alternatives, full_names
 from kb.job.attribution import attribute_lines, prescan
 from kb.job.exits import read_exits
 from kb.job.failures import classify
 from kb.job.lines import Line
-from kb.log import Log
+from kb.log import Block, Log
 from kb.log.layout import origin_of
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
@@ -40,6 +41,7 @@ from kb.rules import RuleError, convert_row, host_pattern, read_rows
 from kb.rules.rows import (
     Accelerator,
     Column,
+    Doubt,
     Ended,
     Ending,
     ExitBlock,
@@ -311,6 +313,18 @@ def test_an_ending_says_that_the_work_is_done(row: Ending) -> None:
         assert says_end(example), example
     for example in row.not_examples:
         assert not says_end(example), example
+
+
+@each(*read_rows("endings", "doubt", Doubt))
+def test_a_doubt_is_raised_and_is_no_evidence(row: Doubt, scanner: Scanner) -> None:
+    def block(text: str) -> MarkedBlock:
+        return MarkedBlock(Block(None, 1, 1, text.encode()), scanner.scan(text.encode()))
+
+    for example in row.examples:
+        assert block(example).doubts(), example
+    for example in row.not_examples:
+        assert not block(example).doubts(), example
+    assert all(not casts_doubt(number) for text in row.examples for number, _ in block(text).marks)
 
 
 @each(*read_rows("failures", "failure", Failure))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -98,3 +99,48 @@ def test_a_conversation_that_rules_all_out_leaves_nothing_known(diagnosis: Diagn
     assert diagnosis.verdict.is_found
     assert diagnosis.verdict_of(()) is Verdict.UNKNOWN
     assert HandOff.of(diagnosis, NOW, [], matches=[]).diagnosis.verdict is Verdict.UNKNOWN
+
+
+CALM_END = [
+    *(
+        f"2026-11-20 02:{n:02}:30 INFO trainer: step {n} loss {2.5 - n / 100:.3f}"
+        for n in range(60)
+    ),
+    "2026-11-20 03:00:00 INFO trainer: saved final model to /data/out/final",
+    "2026-11-20 03:00:01 INFO trainer: Training completed successfully.",
+]
+
+
+def test_a_rank_that_went_on_after_a_failure_is_no_all_clear(
+    tmp_path: Path, knowledge: KnowledgeBase
+) -> None:
+    logs = {f"rank_{rank}.log": CALM_END for rank in range(4)}
+    assert diagnose(_written(tmp_path / "well", logs), knowledge).verdict is Verdict.HEALTHY
+
+    failure = "RuntimeError: CUDA error: an illegal memory access was encountered"
+    logs["rank_3.log"] = [*CALM_END[:30], failure, *CALM_END[30:]]
+    found = diagnose(_written(tmp_path / "ill", logs), knowledge)
+    assert found.verdict is not Verdict.HEALTHY
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-20 02:30:31 INFO launcher: the worker of gpu-7 went away, going on without it",
+        "2026-11-20 02:30:31 INFO saver: 2 of 8 shards could not be written",
+        "2026-11-20 02:30:31 INFO hook: exit code of the upload: 3",
+    ],
+)
+def test_trouble_that_is_told_calmly_is_no_all_clear(line: str, knowledge: KnowledgeBase) -> None:
+    def verdict(lines: list[str]) -> Verdict:
+        return diagnose(Log.from_text("\n".join(lines)), knowledge).verdict
+
+    assert verdict(CALM_END) is Verdict.HEALTHY
+    assert verdict([*CALM_END[:30], line, *CALM_END[30:]]) is not Verdict.HEALTHY
+
+
+def _written(directory: Path, logs: dict[str, list[str]]) -> Log:
+    directory.mkdir()
+    for name, lines in logs.items():
+        (directory / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return Log.from_paths([directory])
