@@ -50,6 +50,7 @@ from kb.evidence.accelerators import (
     products_in,
     required_hardware,
 )
+from kb.evidence.endings import raises_doubt
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.markers import MARKERS, Grade, grade_line
@@ -202,6 +203,7 @@ FUNCTIONS: dict[str, Reader] = {
     "systems_in": Reader(systems_in),
     "grade_line": Reader(lambda text: grade_line(text, _MARKERS)),
     "is_human_written": Reader(is_human_written),
+    "raises_doubt": Reader(lambda text: [raises_doubt(text, ""), raises_doubt("", text)]),
     "is_log": Reader(lambda text: is_log([text])),
     "shows_progress": Reader(shows_progress),
     "stops_midway": Reader(stops_midway),
