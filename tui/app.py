@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from textual import events, work
 from textual.app import SystemCommand
+from textual.await_complete import AwaitComplete
 from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.screen import Screen
+from textual.widgets import Input, TextArea
 
 from kb.errors import KbError, SettingsError
 from kb.service.input import UserInput
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 _SMALLEST = Size(20, 5)
 """What the screens are laid out for in a terminal that is smaller still, which shows a corner of
 it: Textual cannot fill a widget whose border leaves no column for its text."""
+
+_WAIT_SECONDS, _MAX_WAITS = 0.02, 50
+"""Between two keys that may open or leave a screen: less than a held key takes to repeat, and at
+most a second."""
 
 
 class KbApp(ServiceApp, inherit_bindings=False):
@@ -85,6 +91,23 @@ class KbApp(ServiceApp, inherit_bindings=False):
             size = Size(*map(max, event.size, _SMALLEST))
             event = events.Resize(size, size, pixel_size=event.pixel_size)
         await super().on_event(event)
+        if isinstance(event, events.Key) and not self._is_typed(event):
+            await self._settled()
+
+    def _is_typed(self, event: events.Key) -> bool:
+        return event.is_printable and isinstance(self.focused, Input | TextArea)
+
+    async def _settled(self) -> None:
+        """Wait for the screen that a key opens or leaves: a slow line hands over many keys at once,
+        and the next one is meant for what comes then."""
+        for _ in range(_MAX_WAITS):
+            await asyncio.sleep(_WAIT_SECONDS)
+            if self.screen.is_mounted:
+                return
+
+    def pop_screen(self) -> AwaitComplete:
+        """Leave the screen on top; a second Enter on what is being left leaves nothing else."""
+        return super().pop_screen() if len(self.screen_stack) > 1 else AwaitComplete()
 
     def on_service_app_building(self, event: ServiceApp.Building) -> None:
         """Say how far the index is."""

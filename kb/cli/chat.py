@@ -16,6 +16,7 @@ from kb.cli.terminal import say
 from kb.conversation import Conversation, begin, greet, leave_empty, leave_too_long
 from kb.errors import KbError, LogError
 from kb.log import Log
+from kb.log.clean import decode_path
 from kb.outcomes import Outcomes
 from kb.service.service import DEFAULT_MATCHES, Service, result_of
 from kb.sessions import Session, Sessions
@@ -90,6 +91,10 @@ def _log_again(session: Session) -> Log | None:
     """What it began with, without logs that are gone."""
     paths = []
     for path in map(Path, session.paths):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            name = decode_path(str(path))
+            say(f"{name} can be read only once; the conversation goes on without it")
+            continue
         try:
             read_case((), [path])
         except LogError as error:

@@ -56,8 +56,15 @@ def prepare() -> None:
     _wait_for_slow_ends()
     _lose_what_stderr_cannot_take()
     _forget_odd_sizes()
+    _keep_rights_of_the_user()
     # OpenBLAS ends the process where it gets no threads. No matrix of kb is large enough for them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def _keep_rights_of_the_user() -> None:
+    """A umask that takes them leaves directories that nobody can enter, and workers without a
+    semaphore."""
+    os.umask(os.umask(0o077) & 0o077)
 
 
 def writable(text: str, lacking: str = PLAIN) -> str:

@@ -148,6 +148,15 @@ def test_bytes_of_another_encoding_are_replaced(terminal: Open, sent: bytes) -> 
     assert screen.ended() == 0
 
 
+@pytest.mark.parametrize("keys", [b"\x1br\x1b\x1b[B", b"\x10\r\r"], ids=["ranks", "palette"])
+def test_keys_of_a_slow_line_come_at_once(terminal: Open, keys: bytes) -> None:
+    screen = terminal("tui", str(ROOT / "benchmarks" / "samples" / "nccl-shm.log"))
+    screen.until("First to fail")
+    os.write(screen.terminal, keys)
+    screen.press_until_it_ends(b"\x03y")
+    assert screen.ended() == 0, screen.text()[-2000:]
+
+
 def test_a_screen_that_breaks_down_is_no_success(terminal: Open) -> None:
     program = """
 import tui.screens.main

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.conftest import ANSWER, QUESTION, Small
 
-any_umask = pytest.mark.parametrize("umask", [0o000, 0o027], ids=oct)
+any_umask = pytest.mark.parametrize("umask", [0o000, 0o027, 0o277], ids=oct)
 
 
 def _set(umask: int) -> None:
@@ -54,6 +54,7 @@ def test_a_shared_cache_is_for_all_whom_the_umask_lets_in(
     own = {"KB_CACHE": str(cache), "KB_CONFIG": str(settings)}
     run = small_installation.kb("ask", "--json", env=own, before=lambda: _set(umask))
     assert ANSWER in run.stdout.decode()
+    umask &= 0o077  # the user keeps the own rights
     assert modes(cache)[0] == {oct(0o755 & ~umask)}
     for path in cache.rglob("*.*"):  # not the lock, which holds nothing
         assert oct(path.stat().st_mode & 0o777) == oct(0o644 & ~umask), path

@@ -74,6 +74,18 @@ def test_logs_are_read_again_and_one_that_is_gone_is_named(small: Small, tmp_pat
     assert ANSWER.encode() in gone.stdout
 
 
+def test_a_log_that_became_a_pipe_is_not_waited_for(small: Small, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text(f"step 1\n{SHM}\n")
+    chat(small, "-f", log, said="why\n")
+    log.unlink()
+    os.mkfifo(log)
+    gone = chat(small, "--resume", said=f"{SHM}\n")
+    assert gone.returncode == 0
+    assert b"can be read only once; the conversation goes on without it" in gone.stderr
+    assert ANSWER.encode() in gone.stdout
+
+
 def test_nothing_to_go_on_with_is_one_sentence(small: Small, tmp_path: Path) -> None:
     none = chat(small, "--resume")
     assert (none.returncode, none.stdout) == (2, b"")

@@ -78,6 +78,19 @@ async def test_hostile_text_in_a_file_and_its_name(start: Start, tmp_path: Path)
         assert_harmless(shown(pilot))
 
 
+@pytest.mark.parametrize("name", ["x[/]b.log", "y[/yy.log", "[@click=app.quit]b.log"])
+async def test_markup_in_a_name_is_text(start: Start, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(SHM)
+    async with start(user_input=UserInput(paths=(path,), name=name)) as pilot:
+        await answered(pilot)
+        app_of(pilot).main.query_one(PasteBox).clear()
+        await until_shown(pilot, name)
+        await press(pilot, "e")
+        await until_shown(pilot, path.name)
+
+
 async def test_a_name_that_is_not_utf_8(start: Start, tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"train-\xff\xe9.log")
     path.write_text(SHM)

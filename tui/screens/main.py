@@ -141,7 +141,7 @@ class MainScreen(Screen[None]):
         box = self.query_one(PasteBox)
         if user_input.text != box.text and not box.is_draft:
             box.show_asked(user_input.text)
-        box.placeholder = user_input.name
+        box.placeholder = Content(user_input.name)  # no markup
 
     async def _show(self, case: Case) -> None:
         """Show a new case."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 
 from tui.widgets.log_view import LogView
 
@@ -103,7 +104,7 @@ class LogPane(Vertical):
     def _entitle(self, lines: Lines) -> None:
         more = "" if lines.complete else "+"
         count = f"{lines.line_count:,}{more} {'line' if lines.line_count == 1 else 'lines'}"
-        self.border_title = self._file or "log"
+        self.border_title = Content(self._file or "log")  # no markup
         self.border_subtitle = ", ".join(filter(None, [count, self._about]))
 
 
