@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cache
 from importlib.resources import files
 
@@ -34,6 +34,8 @@ _CODE = re.compile(
     re.IGNORECASE,
 )
 """A number by which a process, Python or a shell names a signal, or the kernel an error."""
+_ASSIGNED = re.compile(r"\s*[=:]\s*(?=\d)")
+"""Between a name and its number: "status=12"."""
 _SHELL_SIGNALS = 128
 """Added to the number of the signal in the exit code of a shell."""
 _GAP = re.compile(r"(?<=[\x21-\x7e]) +(?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff]) +(?=[\x21-\x7e])")
@@ -69,7 +71,7 @@ def find_term(text: str, about: str = "") -> Term | None:
     lower = _GAP.sub("", text[:_MAX_TEXT_CHARACTERS]).lower()
     found = (name for name in _longest_first() if name in lower and _is_whole(name, lower))
     name = next(found, None)
-    return _sense(_by_name()[name], about) if name else None
+    return _sense(_by_name()[name], about) if name else _by_word(text, about)
 
 
 def compared_terms(text: str) -> tuple[Term, ...]:
@@ -89,9 +91,25 @@ def compared_terms(text: str) -> tuple[Term, ...]:
 
 def asked_term(text: str) -> Term | None:
     """The term that a text asks the meaning of: "what is a watchdog?"."""
-    asked = _ASKED.search(text[:_MAX_TEXT_CHARACTERS])
-    name = asked and (asked["en"] or asked["zh"] or asked["zh2"])
+    name = _asked_name(text)
     return _by_name().get(_plain(name)) if name else None
+
+
+def _asked_name(text: str) -> str | None:
+    asked = _ASKED.search(text[:_MAX_TEXT_CHARACTERS])
+    return (asked["en"] or asked["zh"] or asked["zh2"]) if asked else None
+
+
+def _by_word(text: str, about: str) -> Term | None:
+    """The term with the word that is asked for in a name, and with words of what it is `about`:
+    "pending" beside rows of memory is that of the remapping."""
+    word = _plain(_asked_name(text) or "")
+    if not word:
+        return None
+    terms = {term.name: term for name, term in _by_name().items() if _is_whole(word, name)}
+    words = set(tokenize(about))
+    best = max(terms.values(), key=lambda term: _shared(term, words), default=None)
+    return best if best and _shared(best, words) else None
 
 
 def _by_code(text: str) -> Term | None:
@@ -115,19 +133,20 @@ def _sense(term: Term, about: str) -> Term:
         for name, other in _by_name().items()
         if own in name and _is_whole(own, name)
     }
+    best = max(senses.values(), key=lambda sense: _shared(sense, words), default=term)
+    return best if _shared(best, words) > _shared(term, words) else term
 
-    def shared(sense: Term) -> int:
-        return len(words & set(tokenize(f"{' '.join(sense.names)} {sense.en}")))
 
-    best = max(senses.values(), key=shared, default=term)
-    return best if shared(best) > shared(term) else term
+def _shared(term: Term, words: Set[str]) -> int:
+    return len(words & set(tokenize(f"{' '.join(term.names)} {term.en}")))
 
 
 def _plain(name: str) -> str:
     """A name as the table has it."""
     plain = _GAP.sub("", name).strip(" '\"`“”‘’「」?？.。").lower()
-    singular = plain.removesuffix("s")
-    return singular if plain not in _by_name() and singular in _by_name() else plain
+    # Other ways to write it: several of them, and a number behind its name.
+    ways = (plain, plain.removesuffix("s"), _ASSIGNED.sub(" ", plain))
+    return next((way for way in ways if way in _by_name()), plain)
 
 
 def _is_whole(name: str, text: str) -> bool:

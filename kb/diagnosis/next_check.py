@@ -48,6 +48,11 @@ the neighbours; a new run takes as long as the failure takes to come back."""
 _CLOCK = (Loss.EXIT, Loss.RESTART, Loss.ROTATION, Loss.REBOOT)
 """What destroys evidence, the soonest first."""
 
+_ELSEWHERE = 0.2
+"""What a check of a scheduler is worth where the log names another one: it may name only one of
+two."""
+_SCHEDULERS = frozenset({"kubernetes", "slurm"})
+
 _PLACES = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
 """The environment that a log names, the innermost first."""
 
@@ -84,7 +89,10 @@ def next_check(
     offers = list(_offers(standing.playbooks, belief, knowledge.guides, seen, job_ended=job_ended))
     if not offers:
         return None
-    worth = [_worth(offer, offers, job_ended=job_ended) for offer in offers]
+    worth = [
+        _worth(offer, offers, job_ended=job_ended) * _fit(offer.check, evidence.facts.systems)
+        for offer in offers
+    ]
     near = [
         offer
         for offer, value in zip(offers, worth, strict=True)
@@ -218,6 +226,13 @@ def _worth(offer: _Offer, offers: Sequence[_Offer], *, job_ended: bool) -> float
     if offer.check.header.cost.risk is Risk.RESTARTS and not job_ended:
         price *= 1 + sum(_restart_destroys(check) for check in others)
     return offer.gain * LATER_STEP**offer.position / price
+
+
+def _fit(check: Check, systems: Iterable[str]) -> float:
+    """Of a check, where these systems are named."""
+    needed = _SCHEDULERS.intersection(check.header.systems)
+    named = _SCHEDULERS.intersection(systems)
+    return _ELSEWHERE if needed and named and not needed & named else 1.0
 
 
 def _price(cost: Cost) -> float:

@@ -62,13 +62,19 @@ _NONE_OF_IT = re.compile(
     r"|never(?! (?:answered|reported|responded|joined|came|started|finished|returned))|nothing"
     r"|if|unless|when|whether|would|will not|avoid\w*|prevent\w*)\b"
     r"|(?<![A-Za-z] )\b0 (?:of \d+ )?(?:\w+ )?\w+$|(?:没有|无|未)(?:发现|出现|任何)?"
-    r"|如果|若|避免|防止",
+    r"|如果|若|避免|防止"
+    r"|\bbackground worker \"",
     re.IGNORECASE,
 )
-"""Before a doubt: nothing of that happened, or it only could."""
-_NONE = re.compile(r"['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null)\b(?!\.\d)", re.IGNORECASE)
-"""Behind a doubt: it is counted, and there is none."""
-_SOME = re.compile(r"\b[1-9]\d* (?:\w+ )?(?:failed|failures?|errors?)\b", re.IGNORECASE)
+"""Before a doubt: nothing of that happened, or it only could, or PostgreSQL stops in order."""
+_NONE = re.compile(
+    r"['\"]?\s*[:=]?\s*['\"]?(?:0|false|none|null)\b(?!\.\d)|\s*any active transactions",
+    re.IGNORECASE,
+)
+"""Behind a doubt: it is counted, and there is none; or PostgreSQL stops in order."""
+_SOME = re.compile(
+    r"(?<![.\d])[1-9]\d* (?:\w+ )?(?:failed|failures|errors)\b(?!\s*[:=])", re.IGNORECASE
+)
 """Counted, and not none: "2 errors, 0 warnings"."""
 
 _TOTAL = re.compile(

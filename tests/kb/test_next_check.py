@@ -105,6 +105,17 @@ def test_of_nearly_equal_ones_the_evidence_that_is_lost_first_decides(
     assert checks.index("dmesg-oom-kill") < checks.index("torch-collect-env")
 
 
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [("slurm says PD", "scontrol-show-node"), ("kubernetes says Pending", "kubectl-describe-pod")],
+)
+def test_a_check_of_the_scheduler_that_runs_there_comes_first(
+    knowledge: KnowledgeBase, said: str, first: str
+) -> None:
+    evidence = diagnose(Log.from_text(f"the job waits, {said}"), knowledge).evidence
+    assert names(order(knowledge, evidence, standing(knowledge, "pod-pending")))[0] == first
+
+
 def test_where_no_outcome_changes_anything_there_is_none(
     knowledge: KnowledgeBase, evidence: Evidence
 ) -> None:

@@ -213,12 +213,21 @@ def test_a_term_is_explained_in_the_language_of_the_question(
         ("signal 11?", "exit code 139"),
         ("what is errno 116", "stale file handle"),
         ("kill -9 没用，是 D 状态，D状态是什么", "D state"),
+        ("status=12 是啥意思", "completion error"),
     ],
 )
 def test_a_number_of_a_signal_or_an_error_is_its_term(text: str, name: str) -> None:
     term = find_term(text)
     assert term is not None
     assert term.name == name
+
+
+def test_a_word_of_a_name_is_the_term_that_the_case_is_about() -> None:
+    row, pod = (find_term("pending 是什么意思", about) for about in ("bad memory row", "a pod"))
+    assert row is not None
+    assert row.name == "row remapping"
+    assert pod is not None
+    assert pod.name == "Pending pod"
 
 
 def test_terms_that_are_compared_are_all_explained(
