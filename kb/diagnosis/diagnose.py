@@ -75,7 +75,9 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     if verdict is Verdict.HEALTHY and (log.losses or losses or scanned.collected):
         # What could not be read, or is left out, or the log of the job, may tell of a failure.
         verdict = Verdict.UNKNOWN
-    if verdict is Verdict.HEALTHY and (read.shows_fault or not _is_calm(scanned, knowledge)):
+    if verdict is Verdict.HEALTHY and not (
+        _went_on(analysis) or (not read.shows_fault and _is_calm(scanned, knowledge))
+    ):
         verdict = Verdict.UNKNOWN
     if verdict is Verdict.HEALTHY:
         if _names_symptom(opinion.evidence, standing.playbooks):
@@ -112,8 +114,13 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     )
 
 
+def _went_on(analysis: Analysis | None) -> bool:
+    """Whether all of several ranks ended well: what they report on the way, they survived."""
+    return _ended_well(analysis) and analysis is not None and (analysis.job.world_size or 0) > 1
+
+
 def _is_calm(scanned: ScannedLog, knowledge: KnowledgeBase) -> bool:
-    """Whether no line of the whole log shows a failure: a rank that went on may have lost work."""
+    """Whether no line of the whole log shows a failure."""
     evidence = scanned.collector.evidence()
     found = retrieve(evidence, knowledge, scanned.losses.append)
     return not evidence.in_doubt and no_failure_is_seen(found, evidence)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -111,18 +110,6 @@ CALM_END = [
 ]
 
 
-def test_a_rank_that_went_on_after_a_failure_is_no_all_clear(
-    tmp_path: Path, knowledge: KnowledgeBase
-) -> None:
-    logs = {f"rank_{rank}.log": CALM_END for rank in range(4)}
-    assert diagnose(_written(tmp_path / "well", logs), knowledge).verdict is Verdict.HEALTHY
-
-    failure = "RuntimeError: CUDA error: an illegal memory access was encountered"
-    logs["rank_3.log"] = [*CALM_END[:30], failure, *CALM_END[30:]]
-    found = diagnose(_written(tmp_path / "ill", logs), knowledge)
-    assert found.verdict is not Verdict.HEALTHY
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -137,10 +124,3 @@ def test_trouble_that_is_told_calmly_is_no_all_clear(line: str, knowledge: Knowl
 
     assert verdict(CALM_END) is Verdict.HEALTHY
     assert verdict([*CALM_END[:30], line, *CALM_END[30:]]) is not Verdict.HEALTHY
-
-
-def _written(directory: Path, logs: dict[str, list[str]]) -> Log:
-    directory.mkdir()
-    for name, lines in logs.items():
-        (directory / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return Log.from_paths([directory])
