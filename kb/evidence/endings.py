@@ -68,7 +68,8 @@ _NONE_OF_IT = re.compile(
 )
 """Before a doubt: nothing of that happened, or it only could, or PostgreSQL stops in order."""
 _NONE = re.compile(
-    r"['\"]?\s*[:=]?\s*['\"]?(?:0|false|none|null)\b(?!\.\d)|\s*any active transactions",
+    r"['\"]?\s{0,4}[:=]?\s{0,4}['\"]?(?:0|false|none|null)\b(?!\.\d)"
+    r"|\s{0,4}any active transactions",
     re.IGNORECASE,
 )
 """Behind a doubt: it is counted, and there is none; or PostgreSQL stops in order."""

@@ -141,6 +141,7 @@ def test_a_night_on_call(terminal: Open, tmp_path: Path, size: tuple[int, int]) 
     asked = re.search(r"job use\?.*?1 (\S+)", shown, re.DOTALL)
     assert asked
     screen.press("1", "t")
+    screen.until("enter send")
     screen.until(f"› {asked[1]}")
     screen.back("p new search")
     screen.press("q")

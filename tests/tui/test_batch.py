@@ -70,7 +70,7 @@ async def test_a_directory_is_classified_sorted_and_one_log_opened(
         assert column(pilot, "log")[0] == "c.log"
         await press(pilot, "enter")
         await answered(pilot)
-        assert str(logs / "c.log") in pilot.app.query_one(PasteBox).placeholder
+        assert str(logs / "c.log") in str(pilot.app.query_one(PasteBox).placeholder)
         assert "nccl-shm-too-small-container" in shown(pilot)
 
 
