@@ -150,6 +150,15 @@ class Snapshot:
         last update was given the same ones."""
         return Scanner.cached(patterns, self._blob("extra"), first_only=False)
 
+    def pattern_owners(self) -> dict[Pattern, tuple[str, ...]]:
+        """The ids of the documents that declare each pattern, in order of ids."""
+        with store_errors(self._where):
+            ids = dict(self._connection.execute("SELECT number, id FROM documents"))
+        return {
+            pattern: tuple(sorted(ids[number] for number in numbers))
+            for pattern, numbers in self._declared.items()
+        }
+
     def search(self, query: Query, encoder: Encoder) -> list[Candidate]:
         """Documents that any channel brings up, unordered; the caller weighs the channels."""
         with store_errors(self._where):

@@ -11,10 +11,11 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from index.dense import DenseIndex
 from index.documents import Changes, Document, Pattern
@@ -40,6 +41,9 @@ from index.tables import (
     set_meta,
 )
 
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
 DATABASE = "index.sqlite"
 LOCK = "lock"
 _LOCK_TIMEOUT_SECONDS = 600
@@ -57,9 +61,6 @@ class Store:
     def __init__(self, directory: Path | None, *, shared: bool = False) -> None:
         self.directory = directory
         self._shared = shared
-        self._lock = FileLock(
-            (directory or Path()) / LOCK, _LOCK_TIMEOUT_SECONDS, file_mode(shared=shared)
-        )
         self._memory: sqlite3.Connection | None = None
         self._memory_dense: DenseIndex | None = None
 
@@ -218,6 +219,14 @@ class Store:
             for path in [*self.directory.glob("vectors-*"), *self.directory.glob(f"{DATABASE}*")]:
                 path.unlink(missing_ok=True)
 
+    @cached_property
+    def _lock(self) -> BaseFileLock:
+        # Most answers find the index as it has to be, and loading this takes as long as opening it.
+        from filelock import FileLock
+
+        path = (self.directory or Path()) / LOCK
+        return FileLock(path, _LOCK_TIMEOUT_SECONDS, file_mode(shared=self._shared))
+
     @contextmanager
     def locked(self, notify: Notify = silent_notify) -> Iterator[None]:
         """Hold the write lock, so that the caller opens exactly the generation it just built.
@@ -225,6 +234,8 @@ class Store:
         if self.directory is None:
             yield
             return
+        from filelock import Timeout
+
         with store_errors(f"in {self.directory}"):
             _make_writable(self.directory, shared=self._shared)
             try:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
-from filelock import FileLock
 
 from index.private import FILE, make_directory
 from index.progress import Notify
@@ -102,6 +101,8 @@ class KeptList(Generic[Entry]):
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        from filelock import FileLock  # takes a while, and most lists are only read
+
         make_directory(self._path.parent)
         with FileLock(self._path.with_suffix(".lock"), _LOCK_TIMEOUT_SECONDS, FILE):
             yield

@@ -128,15 +128,16 @@ def is_prompt(text: str) -> bool:
     return bool(_PROMPT.match(text))
 
 
-def cut_output(lines: WindowLines, check: Check) -> Output:
+def cut_output(lines: WindowLines, check: Check, anchor_scanner: Scanner) -> Output:
     """The lines of a part of a source that are the output of a check. Lines between them that are
     not are left empty, so that one output holds what several hosts or several runs printed.
 
-    Where no line of the check's examples carries a time or a rank, a line that does is of the log
-    around, and a shell's prompt begins or ends an output.
+    `anchor_scanner` is that of the check's `anchor_patterns`. Where no line of its examples carries a
+    time or a rank, a line that does is of the log around, and a shell's prompt begins or ends an
+    output.
     """
     block = lines.window.block
-    ends = {end for _number, end in _scanner(check.header.recognise).scan(block.data)}
+    ends = {end for _number, end in anchor_scanner.scan(block.data)}
     anchors = {bisect_left(lines.starts, end) - 1 for end in ends}
     parts = list(_parts(lines, anchors, _speaks(check)))
     if not parts:
@@ -170,10 +171,9 @@ def _runs(lines: WindowLines, anchors: Set[int], spoken: bool) -> Iterator[range
     yield range(start, stop)
 
 
-@lru_cache(256)
-def _scanner(expressions: tuple[str, ...]) -> Scanner:
-    patterns = [Pattern(_shortest(expression), regex=True) for expression in expressions]
-    return Scanner(patterns, first_only=False)
+def anchor_patterns(check: Check) -> tuple[Pattern, ...]:
+    """What finds each line by which the output of a check is recognised."""
+    return tuple(Pattern(_shortest(one), regex=True) for one in check.header.recognise)
 
 
 def _shortest(expression: str) -> str:

@@ -102,7 +102,6 @@ class KnowledgeBase:
         if self._sync is None or self._sync.is_current(self._curated.snapshot):
             return False
         if self._guides_sync:
-            # One look is enough for both: a fingerprint covers the files of every kind.
             self._refresh_guides(self._guides_sync)
         self._curated.replace(self._sync.open())
         self._load_scanners()
@@ -141,7 +140,9 @@ class KnowledgeBase:
         curated = Tier(TierName.CURATED, lambda: snapshot, encoder, sync.open_again)
         imported = tier_store(TierName.IMPORTED, settings)
         of_guides = guides_sync(settings, encoder, report, notify)
-        guides = Tier(TierName.GUIDES, of_guides.open, encoder, of_guides.open_again)
+        # A fingerprint covers the files of every kind, so one look at them is enough for both.
+        open_guides = lambda: of_guides.open(curated.snapshot.fingerprint)  # noqa: E731
+        guides = Tier(TierName.GUIDES, open_guides, encoder, of_guides.open_again)
         others = {
             TierName.GUIDES: guides,
             TierName.IMPORTED: Tier(TierName.IMPORTED, imported.open, encoder),

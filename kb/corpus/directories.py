@@ -20,7 +20,6 @@ from kb.guides import Guide, Record, is_guide
 from kb.incident import Incident
 from kb.paths import config_file, expand_user, packaged_incidents
 from kb.problem import Problem
-from kb.rules import file_digest
 from kb.walk import OnClosed, files_below, ignore_closed, is_regular
 
 
@@ -216,9 +215,11 @@ class RecordDirectories(Generic[Kept]):
                 return
 
     def fingerprint(self) -> str:
-        """Changes when any file of any kind is added, removed or written, and with the glossary;
-        reads no file of them."""
-        digest = hashlib.sha256(file_digest("glossary"))
+        """Changes when any file of any kind is added, removed or written, and with what else
+        `digest` holds; reads no file of them."""
+        from kb.corpus.document import digest as document_digest
+
+        digest = hashlib.sha256(document_digest(b"").encode())
         for file in chain(*self._versions()[0]):
             with suppress(OSError):  # it was just removed, or reading it will say what is wrong
                 status = file.path.stat()

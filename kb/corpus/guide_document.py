@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import msgspec
 import zstandard
@@ -12,22 +12,34 @@ from index.documents import Document, Pattern
 from index.signatures import Scanner
 from kb.check import Check
 from kb.checks.read import finding_patterns
+from kb.checks.recognise import anchor_patterns
 from kb.corpus.document import digest
 from kb.corpus.symptom_names import name_words
 from kb.evidence.glossary import has_chinese, translate
 from kb.evidence.systems import systems_in
 from kb.guides import Guide
+from kb.incident import Kind
 from kb.playbook import Playbook
 
 
-class GuideEntry(msgspec.Struct, frozen=True):
-    """What the index hands back: the guide, and the words of each name of a symptom."""
+class GuideEntry(msgspec.Struct, frozen=True, dict=True):
+    """What the index hands back: a guide, read when it is first asked for, since a log concerns
+    few of them, and what else would take long to make."""
 
-    guide: Check | Playbook
+    kind: Kind
+    content: msgspec.Raw
+    """The guide, as MessagePack."""
     names: tuple[frozenset[str], ...]
-    """Empty for a check."""
+    """The words of each name of a symptom; empty for a check."""
     compiled: bytes
     """What its `guide_scanner` is loaded from: compiling it takes up to half a second."""
+    compiled_anchors: bytes
+    """The same for its `anchor_scanner`; empty for a playbook."""
+
+    @cached_property
+    def guide(self) -> Guide:
+        """The check or playbook."""
+        return msgspec.msgpack.decode(self.content, type=Check | Playbook)
 
 
 def to_guide_document(guide: Guide, source: bytes) -> Document:
@@ -42,7 +54,21 @@ def to_guide_document(guide: Guide, source: bytes) -> Document:
         patterns=declared_by(guide) if isinstance(guide, Check) else (),
         example="\n".join(_examples(guide)),
         tags=frozenset(systems_in(" ".join(passages))),
-        payload=msgspec.msgpack.encode(GuideEntry(guide, tuple(_names(guide)), _compiled(guide))),
+        payload=msgspec.msgpack.encode(_to_entry(guide)),
+    )
+
+
+def _to_entry(guide: Guide) -> GuideEntry:
+    return GuideEntry(
+        kind=guide.header.kind,
+        content=msgspec.Raw(msgspec.msgpack.encode(guide)),
+        names=tuple(_names(guide)),
+        compiled=_compressed(Scanner(_own_patterns(guide))),
+        compiled_anchors=(
+            _compressed(Scanner(anchor_patterns(guide), first_only=False))
+            if isinstance(guide, Check)
+            else b""
+        ),
     )
 
 
@@ -59,14 +85,21 @@ def from_guide_payload(payload: bytes) -> GuideEntry:
     return msgspec.msgpack.decode(payload, type=GuideEntry)
 
 
-def guide_scanner(guide: Guide, compiled: bytes) -> Scanner:
+def guide_scanner(entry: GuideEntry) -> Scanner:
     """Finds what the output of a check shows, as far as it needs no reader, or the lines of the
-    symptom of a playbook; `compiled` is that of its entry."""
-    return Scanner.cached(_own_patterns(guide), zstandard.decompress(compiled))
+    symptom of a playbook."""
+    return Scanner.cached(_own_patterns(entry.guide), zstandard.decompress(entry.compiled))
 
 
-def _compiled(guide: Guide) -> bytes:
-    return zstandard.compress(Scanner(_own_patterns(guide)).dump())
+def anchor_scanner(entry: GuideEntry) -> Scanner:
+    """Finds each line by which the output of a check is recognised."""
+    patterns = anchor_patterns(entry.guide) if isinstance(entry.guide, Check) else ()
+    compiled = zstandard.decompress(entry.compiled_anchors) if patterns else None
+    return Scanner.cached(patterns, compiled, first_only=False)
+
+
+def _compressed(scanner: Scanner) -> bytes:
+    return zstandard.compress(scanner.dump())
 
 
 def _own_patterns(guide: Guide) -> Sequence[Pattern]:

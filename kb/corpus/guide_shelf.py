@@ -3,7 +3,7 @@ first asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from index.documents import Pattern
@@ -12,14 +12,29 @@ from index.snapshot import Snapshot
 from kb.check import Check
 from kb.corpus.guide_document import (
     GuideEntry,
-    declared_by,
+    anchor_scanner,
     from_guide_payload,
     guide_scanner,
 )
 from kb.corpus.symptom_names import SymptomNames
 from kb.corpus.tier import Tier
 from kb.guides import Guide
+from kb.incident import Kind
 from kb.playbook import Playbook
+
+
+class _Guides(Mapping[str, Guide]):
+    def __init__(self, entries: Mapping[str, GuideEntry]) -> None:
+        self._entries = entries
+
+    def __getitem__(self, identifier: str) -> Guide:
+        return self._entries[identifier].guide
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 class GuideShelf:
@@ -33,6 +48,7 @@ class GuideShelf:
         """Without a tier there are none."""
         self._tier = tier
         self._scanners: dict[str, Scanner] = {}
+        self._anchor_scanners: dict[str, Scanner] = {}
 
     @cached_property
     def _entries(self) -> Mapping[str, GuideEntry]:
@@ -41,13 +57,14 @@ class GuideShelf:
 
     @cached_property
     def by_id(self) -> Mapping[str, Guide]:
-        """In order of ids."""
-        return {name: entry.guide for name, entry in self._entries.items()}
+        """In order of ids; each is read when it is first asked for."""
+        return _Guides(self._entries)
 
     @cached_property
     def playbooks(self) -> list[Playbook]:
         """In order of ids."""
-        return [guide for guide in self.by_id.values() if isinstance(guide, Playbook)]
+        entries = [one for one in self._entries.values() if one.kind is Kind.PLAYBOOK]
+        return [guide for one in entries if isinstance(guide := one.guide, Playbook)]
 
     @cached_property
     def cases(self) -> Mapping[str, tuple[str, ...]]:
@@ -66,18 +83,19 @@ class GuideShelf:
     @cached_property
     def owners(self) -> Mapping[Pattern, tuple[str, ...]]:
         """The ids of the checks that declare each of the `patterns`."""
-        owners: dict[Pattern, tuple[str, ...]] = {}
-        for guide in self.by_id.values():
-            if isinstance(guide, Check):
-                for pattern in dict.fromkeys(declared_by(guide)):
-                    owners[pattern] = (*owners.get(pattern, ()), guide.id)
-        return owners
+        return self._tier.read(Snapshot.pattern_owners) if self._tier else {}
 
     @cached_property
     def symptom_names(self) -> SymptomNames:
         """How people name the symptoms of the playbooks."""
         entries = self._entries.items()
         return SymptomNames({name: entry.names for name, entry in entries if entry.names})
+
+    def anchor_scanner(self, check: Check) -> Scanner:
+        """Finds each line by which the output of a check is recognised."""
+        if check.id not in self._anchor_scanners:
+            self._anchor_scanners[check.id] = anchor_scanner(self._entries[check.id])
+        return self._anchor_scanners[check.id]
 
     def finding_scanner(self, check: Check) -> Scanner:
         """Finds what the output of a check shows, as far as it needs no reader."""
@@ -96,5 +114,5 @@ class GuideShelf:
 
     def _scanner(self, guide: Guide) -> Scanner:
         if guide.id not in self._scanners:
-            self._scanners[guide.id] = guide_scanner(guide, self._entries[guide.id].compiled)
+            self._scanners[guide.id] = guide_scanner(self._entries[guide.id])
         return self._scanners[guide.id]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -36,14 +36,16 @@ class SymptomNames:
 
     def __init__(self, names: Mapping[str, Sequence[frozenset[str]]]) -> None:
         """`names`: the words of each name, by the id of its playbook."""
-        counts = Counter(word for own in names.values() for word in frozenset().union(*own))
-        self._rarity = {word: rarity(word, count, len(names)) for word, count in counts.items()}
-        self._holders: dict[str, list[_Name]] = {}
+        self._playbooks = len(names)
+        self._holders: dict[str, list[_Name]] = defaultdict(list)
         for identifier, own in names.items():
             for words in own:
-                name = _Name(identifier, self._weight(words))
+                name = _Name(identifier, words)
                 for word in words:
-                    self._holders.setdefault(word, []).append(name)
+                    self._holders[word].append(name)
+        # Made when they are first asked for: a log has few of the words.
+        self._rarities: dict[str, float] = {}
+        self._weights: dict[_Name, float] = {}
 
     def likeness(self, lines: Iterable[str]) -> dict[str, Likeness]:
         """By id of the playbook; those that have no word of the lines are left out."""
@@ -53,10 +55,11 @@ class SymptomNames:
             whole = self._weight(words)
             for name, weight in self._shared(words).items():
                 playbook = name.playbook
-                alike = 2 * weight / (whole + name.weight)
+                of_name = self._weight_of(name)
+                alike = 2 * weight / (whole + of_name)
                 if alike > shared.get(playbook, 0.0):
                     shared[playbook] = alike
-                beyond = 2 * weight - name.weight
+                beyond = 2 * weight - of_name
                 if beyond > contained.get(playbook, 0.0):
                     contained[playbook] = beyond
         return {name: Likeness(value, contained.get(name, 0.0)) for name, value in shared.items()}
@@ -66,19 +69,29 @@ class SymptomNames:
         shared: dict[_Name, float] = {}
         for word in words:
             for name in self._holders.get(word, ()):
-                shared[name] = shared.get(name, 0.0) + self._rarity[word]
+                shared[name] = shared.get(name, 0.0) + self._rarity(word)
         return shared
 
+    def _weight_of(self, name: _Name) -> float:
+        if name not in self._weights:
+            self._weights[name] = self._weight(name.words)
+        return self._weights[name]
+
     def _weight(self, words: Iterable[str]) -> float:
-        return sum(self._rarity.get(word) or rarity(word, 0, 0) for word in words)
+        return sum(map(self._rarity, words))
+
+    def _rarity(self, word: str) -> float:
+        if word not in self._rarities:
+            holders = {name.playbook for name in self._holders.get(word, ())}
+            self._rarities[word] = rarity(word, len(holders), self._playbooks)
+        return self._rarities[word]
 
 
 class _Name(msgspec.Struct, frozen=True, eq=False):
     """One name; compared as an object, since two playbooks may share one."""
 
     playbook: str
-    weight: float
-    """Of all its words."""
+    words: frozenset[str]
 
 
 def _with_sentences(lines: Iterable[str]) -> Iterator[str]:

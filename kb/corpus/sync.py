@@ -61,15 +61,16 @@ class IndexSync:
         """Whether a snapshot holds the documents as they are now."""
         return snapshot.fingerprint == self._source.fingerprint()
 
-    def open(self) -> Snapshot:
-        """Open the index as the documents are now.
+    def open(self, fingerprint: str | None = None) -> Snapshot:
+        """Open the index as the documents are now, or as they were with this fingerprint, which
+        saves another look at every file.
 
         Raises:
             KbError: with one sentence for the user.
         """
         try:
             snapshot = self._store.open()
-            if self.is_current(snapshot):
+            if snapshot.fingerprint == (fingerprint or self._source.fingerprint()):
                 return snapshot
             snapshot.close()
         except StoreMissing:

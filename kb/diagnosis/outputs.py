@@ -99,10 +99,12 @@ def read_text(text: str, source: str | None, knowledge: KnowledgeBase) -> Output
 
 def _read_window(window: Window, knowledge: KnowledgeBase) -> Iterator[ReadOutput]:
     lines = WindowLines(window)
+    guides = knowledge.guides
     for check in recognised_in(window, knowledge):
-        output = cut_output(lines, check)
-        scanner = knowledge.guides.finding_scanner(check)
-        yield ReadOutput(check, output, tuple(observe(output, check, scanner)))
+        output = cut_output(lines, check, guides.anchor_scanner(check))
+        yield ReadOutput(
+            check, output, tuple(observe(output, check, guides.finding_scanner(check)))
+        )
 
 
 def _readings(collected: Iterable[CollectedOutput], knowledge: KnowledgeBase) -> Iterator[Reading]:

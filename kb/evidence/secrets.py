@@ -136,10 +136,10 @@ def _said_by(name: Any) -> Iterator[Any]:
 
 def _find_over_lines(lines: _Lines) -> Iterator[Found]:
     """What goes over several lines: each row looks around the lines that hold one of its words."""
-    for reach, words, detector in _detectors():
-        if reach:
-            for start, end in lines.regions(words, reach):
-                yield from _find(detector, lines.text, start, end)
+    for row in _rows():
+        if row.reach and lines.may_hold(row):
+            for start, end in lines.regions(row.signs, row.reach):
+                yield from _find(row.detector, lines.text, start, end)
 
 
 def _find_tokens(lines: _Lines) -> Iterator[Found]:
@@ -148,10 +148,10 @@ def _find_tokens(lines: _Lines) -> Iterator[Found]:
 
 def _find_within_lines(lines: _Lines) -> Iterator[Found]:
     """What lies within a line: each row looks only at lines that hold one of its words."""
-    for reach, words, detector in _detectors():
-        if not reach and lines.having(words):
-            joined, shift = lines.joined(words)
-            for start, end, label in _find(detector, joined, 0, len(joined)):
+    for row in _rows():
+        if not row.reach and lines.may_hold(row):
+            joined, shift = lines.joined(row.signs)
+            for start, end, label in _find(row.detector, joined, 0, len(joined)):
                 if "\n" not in joined[start:end]:
                     yield Found(start + shift(start), end + shift(start), label)
 
@@ -163,7 +163,8 @@ def _find_in_tables(lines: _Lines) -> Iterator[Found]:
         cells: list[Cell] = []
         for number in lines.having(words):
             if not cells or cells[-1].end < lines.start(number):
-                cells += cells_below(text, lines.start(number), heading)
+                names = _compiled(heading, re.IGNORECASE)
+                cells += cells_below(text, lines.start(number), names)
         said = "\n".join(f"{label}='{text[slice(*cell)].replace(chr(39), '_')}'" for cell in cells)
         masked = _hide(_find_within_lines, _Lines(said)).text.split("\n") if cells else []
         for cell, line in zip(cells, masked, strict=True):
@@ -213,9 +214,16 @@ class _Lines:
         count = len(self._starts) - 1
         return self._starts[max(first, 0)], self._starts[min(last + 1, count)] - 1
 
+    def may_hold(self, row: _Row) -> bool:
+        """Whether a secret of the row may stand in the text."""
+        return self._has(row.signs) and (not row.about or self._has(row.about))
+
+    def _has(self, words: frozenset[str]) -> bool:
+        return not words.isdisjoint(self._present)
+
     def having(self, words: frozenset[str]) -> list[int]:
         """The numbers of the lines that hold one of the words, in order."""
-        if words.isdisjoint(self._present):
+        if not self._has(words):
             return []
         if words not in self._known:
             self._known[words] = sorted(set().union(*map(self._with, words & self._present)))
@@ -302,14 +310,25 @@ def _no_masks() -> dict[int, None]:
     return dict.fromkeys(_masks())
 
 
+class _Row(NamedTuple):
+    """A row told by what stands around a secret."""
+
+    signs: frozenset[str]
+    """Words of which one stands in the line."""
+    about: frozenset[str]
+    """Words of which one stands in the text; where there are none, any text will do."""
+    reach: int
+    """How many lines it goes over."""
+    detector: Detector
+
+
 @cache
-def _detectors() -> tuple[tuple[int, frozenset[str], Detector], ...]:
-    """The rows told by what stands around a secret: how many lines they go over, and the words of
-    which one stands there."""
+def _rows() -> tuple[_Row, ...]:
     return tuple(
-        (
-            row.lines,
+        _Row(
             _words(row.sign),
+            _words(row.about),
+            row.lines,
             Detector(row.pattern, re.IGNORECASE | re.MULTILINE, (row.shown or row.name,)),
         )
         for row in read_rows("secrets", "secret", Secret)
@@ -317,22 +336,21 @@ def _detectors() -> tuple[tuple[int, frozenset[str], Detector], ...]:
 
 
 @cache
-def _columns() -> tuple[tuple[frozenset[str], re.Pattern[str], str], ...]:
+def _columns() -> tuple[tuple[frozenset[str], str, str], ...]:
     """The headings of secrets: words one of which stands there, the heading, and what is shown."""
     return tuple(
-        (_words(row.sign), _compiled(row.pattern, re.IGNORECASE), row.name)
-        for row in read_rows("secrets", "column", Column)
+        (_words(row.sign), row.pattern, row.name) for row in read_rows("secrets", "column", Column)
     )
 
 
 def _words(sign: str) -> frozenset[str]:
-    return frozenset(sign.replace("\\n", "\n").split("¦"))
+    return frozenset(sign.replace("\\n", "\n").split("¦")) if sign else frozenset()
 
 
 @cache
 def _all_words() -> frozenset[str]:
     return frozenset().union(
-        *(words for _reach, words, _detector in _detectors()),
+        *(row.signs | row.about for row in _rows()),
         *(words for words, _heading, _label in _columns()),
     )
 

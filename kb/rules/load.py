@@ -17,8 +17,8 @@ from kb.rules.rows import Host, Row, Time
 RowT = TypeVar("RowT", bound=Row)
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_PATTERNS = frozenset(("pattern", "opens", "closes", "sign"))
-"""The keys that hold regular expressions."""
+_PATTERNS = frozenset(("pattern", "opens", "closes", "sign", "about"))
+"""The keys whose placeholders are replaced."""
 _GROUP = re.compile(r"\?P<\w+>")
 
 

@@ -233,6 +233,9 @@ class Secret(Rule, frozen=True, kw_only=True):
     sign: str
     """Words with `¦` between them, in lower case; one of them stands in every such line. `\\n`
     is the beginning of a line."""
+    about: str = ""
+    """Words like those of `sign`; one of them stands somewhere in every such text, where the
+    signs alone stand in most."""
     shown: str | None = None
     """What is shown for it, if not the name of the row."""
     lines: int = 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.corpus import document
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import GuideDirectories, IncidentDirectories
 from kb.diagnosis import diagnose
@@ -77,6 +78,15 @@ def test_the_fingerprint_follows_every_file(tmp_path: Path) -> None:
     assert len(set(seen)) == len(seen)
     (tmp_path / "b.md").unlink()
     assert directories.fingerprint() == seen[0]
+
+
+def test_the_fingerprint_follows_the_form_in_which_documents_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directories = IncidentDirectories(first=tmp_path)
+    before = directories.fingerprint()
+    monkeypatch.setattr(document, "_FORMAT_VERSION", 0)  # that of an older version
+    assert directories.fingerprint() != before
 
 
 BROKEN = {
