@@ -132,8 +132,8 @@ def cut_output(lines: WindowLines, check: Check, anchor_scanner: Scanner) -> Out
     """The lines of a part of a source that are the output of a check. Lines between them that are
     not are left empty, so that one output holds what several hosts or several runs printed.
 
-    `anchor_scanner` is that of the check's `anchor_patterns`. Where no line of its examples carries a
-    time or a rank, a line that does is of the log around, and a shell's prompt begins or ends an
+    `anchor_scanner` is that of the check's `anchor_patterns`. Where no line of its examples carries
+    a time or a rank, a line that does is of the log around, and a shell's prompt begins or ends an
     output.
     """
     block = lines.window.block

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +72,12 @@ def open_service(settings: Settings) -> Iterator[Service]:
 
 def diagnosed(log: Log, service: Service, top: int) -> Diagnosis:
     """Diagnose, and tell what the user should know about the input itself."""
-    diagnosis = result_of(service.diagnose(lambda: log, top))
+    return told(service.diagnose(lambda: log, top))
+
+
+def told(asked: Future[Diagnosis]) -> Diagnosis:
+    """Wait for a diagnosis, and tell what the user should know about the input itself."""
+    diagnosis = result_of(asked)
     for notice in diagnosis.notices:
         say(notice)
     return diagnosis
