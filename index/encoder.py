@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -106,19 +107,22 @@ class OnnxEncoder:
 
 
 class RepeatingEncoder:
-    """Remembers the last texts: each tier gets the same question."""
+    """Remembers the last texts: each tier gets the same question, which may have been encoded
+    ahead. Threads may share it."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.name, self.dim = encoder.name, encoder.dim
         self._encoder = encoder
         self._last: tuple[tuple[str, ...], NDArray[np.float32]] | None = None
+        self._lock = threading.Lock()
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row of unit length per text: (n, dim)."""
-        asked, last = tuple(texts), self._last
-        if last is None or last[0] != asked:
-            last = self._last = asked, self._encoder.encode(texts)
-        return last[1]
+        """Return one row of unit length per text: (n, dim). Waits where another thread encodes."""
+        asked = tuple(texts)
+        with self._lock:
+            if self._last is None or self._last[0] != asked:
+                self._last = asked, self._encoder.encode(texts)
+            return self._last[1]
 
 
 class SentenceTransformerEncoder:

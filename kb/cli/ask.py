@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.case import case_arguments, open_service, read_case, told
+from kb.cli.case import case_arguments, diagnosed, open_service, read_case
 from kb.cli.exit_codes import of_verdict
 from kb.cli.terminal import put_json, say, show
 from kb.service.service import DEFAULT_MATCHES
@@ -46,9 +46,7 @@ def command(
     log = read_case(text, paths) or _from_stdin()
     settings = load_settings(incidents)
     with open_service(settings) as service:
-        asked = service.diagnose(lambda: log, top)
-        _load_view(as_json=as_json)
-        diagnosis = told(asked)
+        diagnosis = diagnosed(log, service, top)
     earlier = _ended_before(diagnosis, settings)
     if as_json:
         from kb.service.wire import to_json
@@ -59,16 +57,6 @@ def command(
 
         show(render(diagnosis, _in_words(earlier) if earlier else ""))
     raise click.exceptions.Exit(of_verdict(diagnosis.verdict))
-
-
-def _load_view(*, as_json: bool) -> None:
-    """Load what shows the answer while the encoder works, which leaves Python free."""
-    import kb.outcomes
-
-    if as_json:
-        import kb.service.wire
-    else:
-        import kb.views.text  # noqa: F401
 
 
 def _ended_before(diagnosis: Diagnosis, settings: Settings) -> Outcome | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,12 +71,7 @@ def open_service(settings: Settings) -> Iterator[Service]:
 
 def diagnosed(log: Log, service: Service, top: int) -> Diagnosis:
     """Diagnose, and tell what the user should know about the input itself."""
-    return told(service.diagnose(lambda: log, top))
-
-
-def told(asked: Future[Diagnosis]) -> Diagnosis:
-    """Wait for a diagnosis, and tell what the user should know about the input itself."""
-    diagnosis = result_of(asked)
+    diagnosis = result_of(service.diagnose(lambda: log, top))
     for notice in diagnosis.notices:
         say(notice)
     return diagnosis

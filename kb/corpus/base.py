@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
@@ -49,6 +50,7 @@ class KnowledgeBase:
         self._encoder = encoder
         self._sync = sync
         self._guides_sync = guides_sync
+        self._ahead = ThreadPoolExecutor(1, "encode ahead")
         self._load_scanners()
 
     def _load_scanners(self) -> None:
@@ -59,6 +61,10 @@ class KnowledgeBase:
     def encoder(self) -> Encoder:
         """The encoder; waits until it is loaded."""
         return self._encoder()
+
+    def encode_ahead(self, passages: Sequence[str]) -> None:
+        """Begin to encode what will be searched for: the encoder needs no time of Python's."""
+        self._ahead.submit(lambda: self._encoder().encode(passages))
 
     def search(self, query: Query, tier: TierName = TierName.CURATED) -> list[Candidate]:
         """Search the index of one tier; a tier that nobody has made gives no results."""
@@ -115,6 +121,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Release the indexes."""
+        self._ahead.shutdown(wait=False, cancel_futures=True)
         for tier in (self._curated, *self._others.values()):
             tier.close()
 

@@ -220,10 +220,10 @@ class RecordDirectories(Generic[Kept]):
         from kb.corpus.document import digest as document_digest
 
         digest = hashlib.sha256(document_digest(b"").encode())
-        for file in chain(*self._versions()[0]):
+        for entry in sorted(chain(*map(_entries, self.directories)), key=lambda one: one.path):
             with suppress(OSError):  # it was just removed, or reading it will say what is wrong
-                status = file.path.stat()
-                place = f"{file.path}\0{status.st_size}\0{status.st_mtime_ns}\0"
+                status = entry.stat()
+                place = f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\0"
                 digest.update(os.fsencode(place))
         return digest.hexdigest()
 
@@ -263,10 +263,13 @@ class GuideDirectories(RecordDirectories[Guide]):
 def markdown_files(directory: Path, on_closed: OnClosed = ignore_closed) -> Iterator[Path]:
     """The record files below a directory, sorted. Skips README.md, hidden files and everything
     that is not a regular file (pipes, devices, broken links)."""
+    yield from sorted(Path(entry.path) for entry in _entries(directory, on_closed))
+
+
+def _entries(directory: Path, on_closed: OnClosed = ignore_closed) -> Iterator[os.DirEntry[str]]:
     named = (entry for entry in files_below(directory, on_closed) if entry.name.endswith(".md"))
-    shown = (
+    return (
         entry
         for entry in named
         if not entry.name.startswith(".") and entry.name != "README.md" and is_regular(entry)
     )
-    yield from sorted(Path(entry.path) for entry in shown)

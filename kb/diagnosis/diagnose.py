@@ -25,7 +25,7 @@ from kb.diagnosis.observed import Standing, after_readings
 from kb.diagnosis.outputs import OutputsRead, read_outputs
 from kb.diagnosis.playbooks import playbooks_for
 from kb.diagnosis.rejection import explain_rejections
-from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve
+from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve, to_query
 from kb.diagnosis.scan import ScannedLog, scan_log
 from kb.evidence import Evidence, collect
 from kb.incident import Kind
@@ -60,6 +60,8 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
     started = time.perf_counter()
     scanned = scan_log(log, knowledge.signatures, knowledge.markers, knowledge.guides.patterns)
     losses = scanned.losses
+    if len(scanned.files) == 1:  # of several, only the lines of a culprit may be searched for
+        knowledge.encode_ahead(to_query(scanned.collector.evidence()).passages)
     analysis = None
     with contained("nothing is said of who failed first", losses.append):
         analysis = analyse(scanned.files, scanned.dumps, scanned.damaged_dumps, losses.append)

@@ -125,11 +125,11 @@ _TOLD_IN_CHINESE = re.compile(
 
 def ends_well(lines: Sequence[str]) -> bool:
     """Whether the last lines of a log say that the work is done."""
+    if any(map(_TROUBLE.search, lines)) or _is_cut_short(lines):
+        return False
     spoken = [line for line in lines if line.strip()][-END_LINES:]
     ends = [place for place, line in enumerate(spoken) if says_end(line)]
-    if not ends or any(_BEGINS.search(line) for line in spoken[ends[-1] + 1 :]):
-        return False
-    return not (any(map(_TROUBLE.search, lines)) or _is_cut_short(lines))
+    return bool(ends) and not any(_BEGINS.search(line) for line in spoken[ends[-1] + 1 :])
 
 
 def _is_cut_short(lines: Sequence[str]) -> bool:
