@@ -73,6 +73,7 @@ class Snapshot:
                 dtype=np.int64,
             )
             declared = distinct_patterns(connection)
+            (self._length,) = only_row(connection, "SELECT count(*) FROM documents")
         if patterns_checksum(declared) != self._meta.get("patterns"):
             raise StoreDamaged(f"the index {where} is damaged: patterns are missing")
         self._declared = {entry.pattern: entry.owners for entry in declared}
@@ -95,8 +96,7 @@ class Snapshot:
         return str(self._meta.get("fingerprint") or "")
 
     def __len__(self) -> int:
-        with store_errors(self._where):
-            return int(only_row(self._connection, "SELECT count(*) FROM documents")[0])
+        return int(self._length)
 
     def digests(self) -> dict[str, str]:
         """The digest of every document by its id."""
@@ -163,7 +163,12 @@ class Snapshot:
         """Documents that any channel brings up, unordered; the caller weighs the channels."""
         with store_errors(self._where):
             search = _Search(
-                self._connection, self._dense, self._owners, self._declared, self._document
+                self._connection,
+                self._dense,
+                self._owners,
+                self._declared,
+                self._document,
+                len(self),
             )
             return search.run(query, encoder)
 
@@ -230,13 +235,15 @@ class _Search:
         owners: np.ndarray[tuple[int], np.dtype[np.int64]],
         declared: Mapping[Pattern, tuple[int, ...]],
         document: Callable[[int], _Stored],
+        documents: int,
     ) -> None:
+        """`documents`: how many there are."""
         self._connection = connection
         self._dense = dense
         self._owners = owners
         self._declared = declared
         self._document = document
-        (self._documents,) = only_row(connection, "SELECT count(*) FROM documents")
+        self._documents = documents
 
     def run(self, query: Query, encoder: Encoder) -> list[Candidate]:
         line_tokens = [frozenset(tokenize(line)) for line in query.lines]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from index.lexical import rarity
 from index.tokens import tokenize
@@ -36,62 +37,62 @@ class SymptomNames:
 
     def __init__(self, names: Mapping[str, Sequence[frozenset[str]]]) -> None:
         """`names`: the words of each name, by the id of its playbook."""
-        self._playbooks = len(names)
-        self._holders: dict[str, list[_Name]] = defaultdict(list)
-        for identifier, own in names.items():
-            for words in own:
-                name = _Name(identifier, words)
-                for word in words:
-                    self._holders[word].append(name)
-        # Made when they are first asked for: a log has few of the words.
-        self._rarities: dict[str, float] = {}
-        self._weights: dict[_Name, float] = {}
+        self._ids = list(names)
+        named = [(place, words) for place, own in enumerate(names.values()) for words in own]
+        self._playbooks = np.array([place for place, _words in named], np.int64)
+        """By name: the place of its playbook in `_ids`."""
+        self._numbers: dict[str, int] = {}
+        number = self._numbers.setdefault
+        words = np.array(
+            [number(word, len(self._numbers)) for _place, words in named for word in words],
+            np.int64,
+        )
+        holders = np.repeat(np.arange(len(named)), [len(words) for _place, words in named])
+        playbooks = np.unique(words * len(names) + self._playbooks[holders]) // (len(names) or 1)
+        counts = np.bincount(playbooks, minlength=len(self._numbers)).tolist()
+        self._rarities = np.array(
+            [rarity(word, counts[n], len(names)) for word, n in self._numbers.items()], np.float64
+        )
+        self._weights = np.bincount(holders, self._rarities[words], len(named))
+        """By name: of all its words."""
+        order = np.argsort(words, kind="stable")
+        self._holders = holders[order]
+        """The names that have the first word, then those that have the second, and so on."""
+        self._bounds = [0, *np.cumsum(np.bincount(words, minlength=len(counts))).tolist()]
+        """Where those of each word begin, and where they end."""
 
     def likeness(self, lines: Iterable[str]) -> dict[str, Likeness]:
         """By id of the playbook; those that have no word of the lines are left out."""
-        shared: dict[str, float] = {}
-        contained: dict[str, float] = {}
+        shared = np.zeros(len(self._ids))
+        contained = np.zeros(len(self._ids))
         for words in map(name_words, dict.fromkeys(_with_sentences(lines))):
-            whole = self._weight(words)
-            for name, weight in self._shared(words).items():
-                playbook = name.playbook
-                of_name = self._weight_of(name)
-                alike = 2 * weight / (whole + of_name)
-                if alike > shared.get(playbook, 0.0):
-                    shared[playbook] = alike
-                beyond = 2 * weight - of_name
-                if beyond > contained.get(playbook, 0.0):
-                    contained[playbook] = beyond
-        return {name: Likeness(value, contained.get(name, 0.0)) for name, value in shared.items()}
+            weights = self._shared(words)
+            names = np.flatnonzero(weights)
+            weight, of_name = weights[names], self._weights[names]
+            playbooks = self._playbooks[names]
+            np.maximum.at(shared, playbooks, 2 * weight / (self._weight(words) + of_name))
+            np.maximum.at(contained, playbooks, 2 * weight - of_name)
+        return {
+            self._ids[place]: Likeness(float(shared[place]), float(contained[place]))
+            for place in np.flatnonzero(shared)
+        }
 
-    def _shared(self, words: Iterable[str]) -> dict[_Name, float]:
-        """The weight of the words that each name has."""
-        shared: dict[_Name, float] = {}
-        for word in words:
-            for name in self._holders.get(word, ()):
-                shared[name] = shared.get(name, 0.0) + self._rarity(word)
-        return shared
-
-    def _weight_of(self, name: _Name) -> float:
-        if name not in self._weights:
-            self._weights[name] = self._weight(name.words)
-        return self._weights[name]
+    def _shared(self, words: Iterable[str]) -> NDArray[np.float64]:
+        """By name: the weight of those of the words that it has."""
+        numbers = [self._numbers[word] for word in words if word in self._numbers]
+        if not numbers:
+            return np.zeros(len(self._weights))
+        bounds = self._bounds
+        holders = [self._holders[bounds[number] : bounds[number + 1]] for number in numbers]
+        weights = np.repeat(self._rarities[numbers], [len(names) for names in holders])
+        return np.bincount(np.concatenate(holders), weights, len(self._weights)).astype(np.float64)
 
     def _weight(self, words: Iterable[str]) -> float:
-        return sum(map(self._rarity, words))
-
-    def _rarity(self, word: str) -> float:
-        if word not in self._rarities:
-            holders = {name.playbook for name in self._holders.get(word, ())}
-            self._rarities[word] = rarity(word, len(holders), self._playbooks)
-        return self._rarities[word]
-
-
-class _Name(msgspec.Struct, frozen=True, eq=False):
-    """One name; compared as an object, since two playbooks may share one."""
-
-    playbook: str
-    words: frozenset[str]
+        numbers = [(word, self._numbers.get(word)) for word in words]
+        return sum(
+            rarity(word, 0, 0) if number is None else float(self._rarities[number])
+            for word, number in numbers
+        )
 
 
 def _with_sentences(lines: Iterable[str]) -> Iterator[str]:
@@ -105,4 +106,5 @@ def _with_sentences(lines: Iterable[str]) -> Iterator[str]:
 
 def name_words(text: str) -> frozenset[str]:
     """The words by which a name and a line are compared, those of a gloss too."""
-    return frozenset([*tokenize(text), *tokenize(translate(text))])
+    glossed = translate(text)
+    return frozenset(tokenize(text if glossed == text else f"{text}\n{glossed}"))
