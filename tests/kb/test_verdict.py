@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -10,6 +12,8 @@ from msgspec.structs import replace
 from kb.conversation import begin
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
+from kb.diagnosis.retrieval import ScoredCandidate, retrieve
+from kb.evidence import Evidence
 from kb.log import Log
 from kb.service.handoff import HandOff
 from kb.service.wire import to_answer
@@ -124,3 +128,16 @@ def test_trouble_that_is_told_calmly_is_no_all_clear(line: str, knowledge: Knowl
 
     assert verdict(CALM_END) is Verdict.HEALTHY
     assert verdict([*CALM_END[:30], line, *CALM_END[30:]]) is not Verdict.HEALTHY
+
+
+def test_a_log_is_searched_once(knowledge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that is healthy: the all-clear asks for nothing that is not known already."""
+    searches: list[Evidence] = []
+
+    def counting(evidence: Evidence, *args: Any) -> list[ScoredCandidate]:
+        searches.append(evidence)
+        return retrieve(evidence, *args)
+
+    monkeypatch.setattr(import_module("kb.diagnosis.diagnose"), "retrieve", counting)
+    assert diagnose(Log.from_text("\n".join(CALM_END)), knowledge).verdict is Verdict.HEALTHY
+    assert len(searches) == 1
