@@ -58,9 +58,10 @@ _TROUBLE = re.compile(
 """Some of the work went wrong, though no line is marked as a failure: no all-clear then."""
 
 _NONE_OF_IT = re.compile(
-    r"\b(?:no(?! (?:longer|answer|response|reply|heartbeat))|without(?! an)|zero|none"
-    r"|never(?! (?:answered|reported|responded|joined|came|started|finished|returned))|nothing"
-    r"|if|unless|when|whether|would|will not|avoid\w*|prevent\w*)\b"
+    r"\b(?:no(?! (?:longer|answer|response|reply|heartbeat))|without(?! an)"
+    r"|(?<!non-)(?<!non)zero|none|nothing"
+    r"|never(?! (?:answered|reported|responded|joined|came|started|finished|returned))"
+    r"|if|unless|when|whether|would|will not|avoid(?! data incons)\w*|prevent\w*)\b"
     r"|(?<![A-Za-z] )\b0 (?:of \d+ )?(?:\w+ )?\w+$|(?:没有|无|未)(?:发现|出现|任何)?"
     r"|如果|若|避免|防止"
     r"|\bbackground worker \"",

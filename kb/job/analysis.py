@@ -135,7 +135,7 @@ def _failures_of(
 
 
 def _ended_well(attempt: Attempt) -> bool:
-    if any(not one.was_stopped for one in attempt.exits):
+    if attempt.died or any(not one.was_stopped for one in attempt.exits):
         return False
     reported = any(log.exited_well for log in attempt.hosts.values())
     return reported or (
