@@ -37,6 +37,8 @@ _BEGINS = re.compile(
 )
 """Something new begins, so what ended before was only a part of the work; or somebody speaks."""
 
+_WORD = re.compile(r"[A-Za-z]{1,20}\W{0,5}")
+
 _AWAITS = re.compile(r"\b(?:waiting|waits?|will|would|should|expect\w*|until)\b", re.IGNORECASE)
 """The end is still to come."""
 
@@ -128,7 +130,11 @@ def ends_well(lines: Sequence[str]) -> bool:
     """Whether the last lines of a log say that the work is done."""
     spoken = [line for line in lines if line.strip()][-END_LINES:]
     ends = [place for place, line in enumerate(spoken) if says_end(line)]
-    if not ends or any(_BEGINS.search(line) for line in spoken[ends[-1] + 1 :]):
+    if (
+        not ends
+        or all(map(_is_one_word, spoken))
+        or any(_BEGINS.search(line) for line in spoken[ends[-1] + 1 :])
+    ):
         return False
     return not (any(map(_TROUBLE.search, lines)) or _is_cut_short(lines))
 
@@ -144,6 +150,11 @@ def _is_cut_short(lines: Sequence[str]) -> bool:
             done, of = read_int(reached[1].replace(",", "")), read_int(reached[2] or "") or total
             share = done / of if done is not None and of else share
     return share < _MIN_REACHED
+
+
+def _is_one_word(line: str) -> bool:
+    """Whether a line is a word such as `ok`: alone it does not say of what."""
+    return any(map(_WORD.fullmatch, _messages(line)))
 
 
 def says_end(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -142,6 +143,35 @@ def test_a_log_is_searched_once(knowledge: KnowledgeBase, monkeypatch: pytest.Mo
     monkeypatch.setattr(import_module("kb.diagnosis.diagnose"), "retrieve", counting)
     assert diagnose(Log.from_text("\n".join(CALM_END)), knowledge).verdict is Verdict.HEALTHY
     assert len(searches) == 1
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: "".join(f"{sign}\b{sign}" for sign in text),
+        lambda text: text.translate({n: n + 0xFEE0 for n in range(0x30, 0x7B)}),
+    ],
+    ids=["overstruck", "full-width"],
+)
+def test_a_failure_in_any_form_of_letters_is_no_all_clear(
+    form: Callable[[str], str], knowledge: KnowledgeBase
+) -> None:
+    lines = [*CALM_END[:30], form("RuntimeError: rank 3 exited with code 1"), *CALM_END[30:]]
+    found = diagnose(Log.from_text("\n".join(lines)), knowledge)
+    assert found.verdict is not Verdict.HEALTHY
+    assert "RuntimeError" in found.evidence.lines[0].text
+
+
+@pytest.mark.parametrize("word", ["ok", "OK", "PASS", "2026-11-20 02:00:00 INFO done"])
+def test_one_word_is_no_all_clear(word: str, knowledge: KnowledgeBase) -> None:
+    """Nothing says that a job ran."""
+
+    def verdict(lines: list[str]) -> Verdict:
+        return diagnose(Log.from_text("\n".join(lines)), knowledge).verdict
+
+    assert verdict([word]) is not Verdict.HEALTHY
+    assert verdict([word] * 100) is not Verdict.HEALTHY
+    assert verdict(["INFO trainer: step 100 loss 2.5, 12 tests", word]) is Verdict.HEALTHY
 
 
 def job_of(directory: Path, knowledge: KnowledgeBase, *, said: list[str]) -> Diagnosis:
