@@ -78,7 +78,7 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
         # What could not be read, or is left out, or the log of the job, may tell of a failure.
         verdict = Verdict.UNKNOWN
     if verdict is Verdict.HEALTHY and not (
-        _went_on(analysis) or (not read.shows_fault and _is_calm(scanned, knowledge))
+        _went_on(analysis) or (opinion.is_calm and not read.shows_fault)
     ):
         verdict = Verdict.UNKNOWN
     if verdict is Verdict.HEALTHY:
@@ -119,13 +119,6 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
 def _went_on(analysis: Analysis | None) -> bool:
     """Whether all of several ranks ended well: what they report on the way, they survived."""
     return _ended_well(analysis) and analysis is not None and (analysis.job.world_size or 0) > 1
-
-
-def _is_calm(scanned: ScannedLog, knowledge: KnowledgeBase) -> bool:
-    """Whether no line of the whole log shows a failure."""
-    evidence = scanned.collector.evidence()
-    found = retrieve(evidence, knowledge, scanned.losses.append)
-    return not evidence.in_doubt and no_failure_is_seen(found, evidence)
 
 
 def _standing(
@@ -173,7 +166,10 @@ class _Opinion(msgspec.Struct, frozen=True):
     """Those worth showing."""
     notes: tuple[Note, ...]
     all_is_well: bool
-    """The log itself shows that the work went on to its end, without a failure."""
+    """The log itself shows that the work went on to its end, without a failure; its ranks survived
+    what they report on their way."""
+    is_calm: bool
+    """None of the lines shows a failure or raises a doubt."""
     show_at: float
     """Below this confidence of the first one, none is shown."""
 
@@ -260,15 +256,24 @@ def _ask(
     evidence: Evidence, knowledge: KnowledgeBase, analysis: Analysis | None, notify: Notify
 ) -> _Opinion:
     found = retrieve(evidence, knowledge, notify)
+    is_calm = no_failure_is_seen(found, evidence)
     ended_well = _ended_well(analysis)
     if ended_well:
         found = [one for one in found if one.incident.kind is Kind.HARMLESS]
-    no_failure = ended_well or (not _failed(analysis) and no_failure_is_seen(found, evidence))
+    no_failure = ended_well or (not _failed(analysis) and is_calm)
     ranked = _ranked(found, evidence, no_failure=no_failure)
     show_at = SHOW_CALM_AT if no_failure and evidence.made_progress else SHOW_AT
     matches = ranked if ranked and ranked[0].confidence >= show_at else []
     all_is_well = not evidence.told and (ended_well or (no_failure and evidence.ended_well))
-    return _Opinion(evidence, ranked, matches, _notes(found), all_is_well, show_at)
+    return _Opinion(
+        evidence,
+        ranked,
+        matches,
+        _notes(found),
+        all_is_well=all_is_well,
+        is_calm=is_calm and not evidence.in_doubt,
+        show_at=show_at,
+    )
 
 
 def _ended_well(analysis: Analysis | None) -> bool:

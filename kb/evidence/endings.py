@@ -37,6 +37,8 @@ _BEGINS = re.compile(
 )
 """Something new begins, so what ended before was only a part of the work; or somebody speaks."""
 
+_WORD = re.compile(r"[A-Za-z]{1,20}\W{0,5}")
+
 _AWAITS = re.compile(r"\b(?:waiting|waits?|will|would|should|expect\w*|until)\b", re.IGNORECASE)
 """The end is still to come."""
 
@@ -58,9 +60,10 @@ _TROUBLE = re.compile(
 """Some of the work went wrong, though no line is marked as a failure: no all-clear then."""
 
 _NONE_OF_IT = re.compile(
-    r"\b(?:no(?! (?:longer|answer|response|reply|heartbeat))|without(?! an)|zero|none"
-    r"|never(?! (?:answered|reported|responded|joined|came|started|finished|returned))|nothing"
-    r"|if|unless|when|whether|would|will not|avoid\w*|prevent\w*)\b"
+    r"\b(?:no(?! (?:longer|answer|response|reply|heartbeat))|without(?! an)"
+    r"|(?<!non-)(?<!non)zero|none|nothing"
+    r"|never(?! (?:answered|reported|responded|joined|came|started|finished|returned))"
+    r"|if|unless|when|whether|would|will not|avoid(?! data incons)\w*|prevent\w*)\b"
     r"|(?<![A-Za-z] )\b0 (?:of \d+ )?(?:\w+ )?\w+$|(?:没有|无|未)(?:发现|出现|任何)?"
     r"|如果|若|避免|防止"
     r"|\bbackground worker \"",
@@ -129,7 +132,11 @@ def ends_well(lines: Sequence[str]) -> bool:
         return False
     spoken = [line for line in lines if line.strip()][-END_LINES:]
     ends = [place for place, line in enumerate(spoken) if says_end(line)]
-    return bool(ends) and not any(_BEGINS.search(line) for line in spoken[ends[-1] + 1 :])
+    return (
+        bool(ends)
+        and not all(map(_is_one_word, spoken))
+        and not any(_BEGINS.search(line) for line in spoken[ends[-1] + 1 :])
+    )
 
 
 def _is_cut_short(lines: Sequence[str]) -> bool:
@@ -143,6 +150,11 @@ def _is_cut_short(lines: Sequence[str]) -> bool:
             done, of = read_int(reached[1].replace(",", "")), read_int(reached[2] or "") or total
             share = done / of if done is not None and of else share
     return share < _MIN_REACHED
+
+
+def _is_one_word(line: str) -> bool:
+    """Whether a line is a word such as `ok`: alone it does not say of what."""
+    return any(map(_WORD.fullmatch, _messages(line)))
 
 
 def says_end(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kb.evidence.endings import raises_doubt
-from kb.evidence.markers import Grade, casts_doubt, grade_line
+from kb.evidence.markers import Grade, casts_doubt, grade_line, is_final
 from kb.evidence.stacks import Stack, read_stack
 from kb.log import Block
 from kb.log.lines import BlockLines
@@ -28,6 +28,7 @@ class MarkedBlock(BlockLines):
         super().__init__(block)
         self.marks = [mark for mark in marks if not casts_doubt(mark[0])]
         self._doubts = [mark for mark in marks if casts_doubt(mark[0])]
+        self._finals: frozenset[int] | None = None
         self._grades: dict[int, Grade] = {}
         self._stacks: dict[int, Stack] = {}
 
@@ -46,6 +47,14 @@ class MarkedBlock(BlockLines):
     def doubts(self) -> bool:
         """Whether a line says in passing that something went wrong."""
         return any(self._raises_doubt(end) for _marker, end in self._doubts[:_MAX_DOUBTS])
+
+    def finals(self) -> frozenset[int]:
+        """The starts of the lines that tell what no rank survives; the last ones, if they are very
+        many."""
+        if self._finals is None:
+            ends = [end for marker, end in self._doubts if is_final(marker)][-_MAX_DOUBTS:]
+            self._finals = frozenset(self.start_of(end) for end in ends if self._raises_doubt(end))
+        return self._finals
 
     def _raises_doubt(self, end: int) -> bool:
         before = self.data[max(self.start_of(end), end - _MAX_CLAUSE_BYTES) : end]

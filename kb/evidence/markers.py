@@ -36,6 +36,8 @@ class Marker(msgspec.Struct, frozen=True):
     casts_doubt: bool = False
     """The line says in passing that something went wrong. It is no evidence, but no log with it is
     healthy."""
+    is_final: bool = False
+    """The line tells what no rank survives."""
 
 
 def _grade(level: rows.Level) -> Grade:
@@ -52,7 +54,7 @@ def _markers() -> Iterator[Marker]:
         for pattern in (block.opens, block.closes):
             yield Marker(without_names(pattern), Grade.CONTEXT, reports_exit=True)
     for doubt in read_rows("endings", "doubt", rows.Doubt):
-        yield Marker(doubt.pattern, Grade.CONTEXT, casts_doubt=True)
+        yield Marker(doubt.pattern, Grade.CONTEXT, casts_doubt=True, is_final=doubt.final)
 
 
 MARKERS = tuple(_markers())
@@ -61,6 +63,7 @@ MARKER_PATTERNS = tuple(Pattern(marker.pattern, regex=True) for marker in MARKER
 """The table as the scanner takes it, in the same order; every match is to be reported."""
 
 _DOUBTS = frozenset(n for n, marker in enumerate(MARKERS) if marker.casts_doubt)
+_FINAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.is_final)
 
 _DENIED = re.compile(
     # The first letters of what follows: at most places nothing has to be tried.
@@ -83,6 +86,11 @@ _CALM = re.compile(
 def casts_doubt(number: int) -> bool:
     """Whether a marker is a doubt, by its number: of a grade it says nothing."""
     return number in _DOUBTS
+
+
+def is_final(number: int) -> bool:
+    """Whether a marker is a doubt that no rank survives, by its number."""
+    return number in _FINAL
 
 
 def denies_failure(text: str) -> bool:

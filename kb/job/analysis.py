@@ -135,12 +135,13 @@ def _failures_of(
 
 
 def _ended_well(attempt: Attempt) -> bool:
-    if any(not one.was_stopped for one in attempt.exits):
+    if attempt.died or any(not one.was_stopped for one in attempt.exits):
         return False
     reported = any(log.exited_well for log in attempt.hosts.values())
-    return reported or (
-        bool(attempt.ranks) and all(log.ended_well for log in attempt.ranks.values())
-    )
+    ranks = attempt.ranks.values()
+    if any(log.failures for log in ranks):  # cheaper to tell, and the rule
+        return reported
+    return reported or (bool(ranks) and all(log.ended_well for log in ranks))
 
 
 def _world_size(attempt: Attempt, log: AttributedLog) -> int | None:

@@ -8,9 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
+import msgspec
+
 from kb.evidence.endings import says_end
 from kb.evidence.markers import Grade
-from kb.job.exits import Exit
+from kb.job.exits import Exit, starts_again
 from kb.job.lines import ATTACHED
 from kb.job.model import FaultRole, LogLine
 from kb.job.recorder import DumpComparison
@@ -68,12 +70,13 @@ class RankLog:
 
     @cached_property
     def failures(self) -> list[LogLine]:
-        """Complaints after which it did not go on with its work."""
-        return [
-            line
-            for index, line in enumerate(self.lines)
-            if line.pattern and not self._is_past(index, line)
-        ]
+        """Complaints after which it did not go on with its work, else those of a rank that none
+        survives: what goes on behind them is no work of its own."""
+        complaints = [(index, line) for index, line in enumerate(self.lines) if line.pattern]
+        last = [line for index, line in complaints if not self._is_past(index, line)]
+        if last or self.rank is None:
+            return last
+        return [line for _index, line in complaints if line.is_final]
 
     def _is_past(self, index: int, line: LogLine) -> bool:
         """Whether the work went on after a complaint. One without a rank, in a file of several
@@ -208,6 +211,30 @@ def _without_survivors(exits: Sequence[Exit], lines: Iterable[LogLine]) -> list[
     return [one for one in exits if last.get((one.rank, one.line.file), -1) <= one.line.number]
 
 
+def _with_restarts(lines: list[LogLine]) -> list[LogLine]:
+    """Where a rank was started again, nothing before that was final. The restart is told in the
+    same file, by the rank itself or by no rank, or elsewhere by no rank, at the same time or
+    later."""
+    if not any(line.is_final for line in lines):
+        return lines
+    restarts = [line for line in lines if starts_again(line.text)]
+    last = {(line.file, line.rank): line.number for line in restarts}
+    told = [line.epoch_seconds or 0.0 for line in restarts if line.rank is None]
+    latest = max(told, default=-math.inf)
+
+    def was_restarted(line: LogLine) -> bool:
+        numbers = [last.get((line.file, rank), -1) for rank in {line.rank, None}]
+        elsewhere = line.epoch_seconds is not None and latest >= line.epoch_seconds
+        return elsewhere or max(numbers) >= line.number
+
+    return [
+        msgspec.structs.replace(line, is_final=False)
+        if line.is_final and was_restarted(line)
+        else line
+        for line in lines
+    ]
+
+
 class Attempt:
     """The logs of all ranks and hosts of one attempt, and how their processes ended."""
 
@@ -217,7 +244,7 @@ class Attempt:
         exits: Sequence[Exit],
         recorded: DumpComparison | None = None,
     ) -> None:
-        lines = list(lines)
+        lines = _with_restarts(list(lines))
         self.exits = _without_survivors(exits, lines)
         self.recorded = recorded
         by_rank: dict[int, list[LogLine]] = defaultdict(list)
@@ -234,6 +261,11 @@ class Attempt:
             rank: RankLog(rank, self._host_of(rank, own), own, settled_at)
             for rank, own in sorted(by_rank.items())
         }
+
+    @property
+    def died(self) -> bool:
+        """Whether a log tells what no rank survives, however it goes on."""
+        return any(line.is_final for log in self.logs for line in log.lines)
 
     @property
     def known_ranks(self) -> list[int]:

@@ -259,6 +259,7 @@ def _log_lines(
             silenced_rank=one.silenced_rank if rank is None else None,
             uncaught=marks_uncaught and _UNCAUGHT.match(one.line.text) is not None,
             pattern=classify(one.message, one.line.grade),
+            is_final=one.line.is_final,
         )
 
 

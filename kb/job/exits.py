@@ -114,6 +114,11 @@ def launcher_speaks(text: str) -> bool:
     return _launchers().search(text) is not None
 
 
+def starts_again(text: str) -> bool:
+    """Whether a line says that ranks which ended are started again."""
+    return _restarts().search(text) is not None
+
+
 def _reports(lines: Iterable[LogLine]) -> Iterator[Exit]:
     table: dict[str, LogLine] = {}
     opened: dict[_Block, tuple[LogLine, dict[str, str | None]]] = {}
@@ -159,6 +164,12 @@ def _blocks() -> tuple[_Block, ...]:
 @cache
 def _launchers() -> re.Pattern[str]:
     return re.compile("|".join(row.pattern for row in read_rows("exits", "launcher", Rule)))
+
+
+@cache
+def _restarts() -> re.Pattern[str]:
+    rows = read_rows("exits", "restart", Rule)
+    return re.compile("|".join(row.pattern for row in rows), re.IGNORECASE)
 
 
 @cache

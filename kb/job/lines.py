@@ -26,6 +26,8 @@ _MAX_MARKED_LINES = 200
 """Of such a file: of its first marked lines, and of its last."""
 _MAX_FATAL_LINES = 20
 """Of each block: its last lines that name a failure, or report an exit."""
+_MAX_FINAL_LINES = 20
+"""Of such a file: of its last lines that tell what no rank survives."""
 _FATAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.grade is Grade.FATAL)
 _EXITS = frozenset(n for n, marker in enumerate(MARKERS) if marker.reports_exit)
 
@@ -46,6 +48,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     number: int
     text: str
     grade: Grade
+    is_final: bool = False
+    """It tells what no rank survives."""
 
 
 def line_budget(files: int) -> int:
@@ -65,6 +69,7 @@ class LineKeeper:
         self._head: list[Line] = []
         self._early: list[Line] = []
         self._late: deque[Line] = deque(maxlen=_MAX_MARKED_LINES)
+        self._final: deque[Line] = deque(maxlen=_MAX_FINAL_LINES)
         self._ends: deque[MarkedBlock] = deque(maxlen=2)
 
     def add(self, block: MarkedBlock) -> None:
@@ -83,7 +88,7 @@ class LineKeeper:
         if self._count <= self._budget:
             whole = (line for one in self._whole for line in _lines(one, one.starts(), one.marks))
             return [part for line in whole for part in _unglued(line)]
-        kept = [*self._head, *self._early, *self._late]
+        kept = [*self._head, *self._early, *self._late, *self._final]
         for block in self._ends:
             kept += _lines(block, islice(block.starts_before(len(block.data)), self._end), ())
             kept += _complaints(block, block.marks[-2 * _MAX_MARKED_LINES :])
@@ -100,6 +105,7 @@ class LineKeeper:
             self._early += _complaints(block, block.marks[: 2 * _MAX_MARKED_LINES])
         telling = [mark for mark in block.marks if mark[0] in _FATAL or mark[0] in _EXITS]
         self._late += _complaints(block, telling[-_MAX_FATAL_LINES:])
+        self._final += _lines(block, sorted(block.finals())[-_MAX_FINAL_LINES:], ())
         self._ends.append(block)
 
 
@@ -129,7 +135,7 @@ def _lines(block: MarkedBlock, wanted: Iterable[int], marks: Sequence[Mark]) -> 
             grade = Grade.FATAL
         else:
             grade = block.grade(start, markers[start]) if start in markers else Grade.CONTEXT
-        yield Line(block.block.source, number, text, grade)
+        yield Line(block.block.source, number, text, grade, start in block.finals())
 
 
 def _exceptions(block: MarkedBlock, starts: Iterable[int]) -> Iterator[int]:

@@ -105,6 +105,8 @@ class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Torch marks it as a part of the stack of an exception that nobody caught."""
     pattern: FailurePattern | None
     """What it complains of; None for a line that is no complaint."""
+    is_final: bool
+    """It tells what no rank survives, and the rank was not started again behind it."""
 
     @property
     def role(self) -> FaultRole:

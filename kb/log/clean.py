@@ -15,6 +15,13 @@ _ESCAPE = re.compile(
     rb")"
 )
 """Of a string without an end in its line only the start goes: what follows may be a message."""
+_OVERSTRUCK = re.compile(rb"([!-~]|[\xc2-\xf4][\x80-\xbf]{1,3})\x08(?=\1)|_\x08|\x08_")
+"""Bold and underlined text of a line printer: the same sign twice, or a line below it. What another
+sign strikes over stays, since it may be a message."""
+_FULL_WIDTH = re.compile(rb"\xef(?:\xbc[\x90-\x99\xa1-\xba]|\xbd[\x81-\x9a])")
+"""Digits and letters of the width of Chinese characters (U+FF10 to U+FF5A in UTF-8)."""
+_FULL_WIDTH_OFFSET = 0xFEE0
+"""From a sign of ASCII to its full-width form."""
 _PROGRESS = re.compile(rb"\d\s?%|it/s|s/it|\d/\d+\s*\[|[#=\xe2\x96\x88>.-]{8,}")
 """Only the last digit of a number is looked for: with all of them, a line of digits would be read
 again from each."""
@@ -25,7 +32,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean_block(block: bytes) -> bytes:
-    """Strip escape sequences and NUL bytes, collapse progress bars that redraw themselves."""
+    """Strip escape sequences and NUL bytes, collapse progress bars that redraw themselves, and
+    write overstruck and full-width letters as plain ones."""
     if b"\x1b" in block:
         block = _ESCAPE.sub(b"", block)
     if b"\0" in block:
@@ -34,7 +42,15 @@ def clean_block(block: bytes) -> bytes:
         block = block.replace(b"\r\n", b"\n")
     if b"\r" in block:
         block = b"\n".join(map(collapse_progress, block.split(b"\n")))
+    if b"\b" in block:
+        block = _OVERSTRUCK.sub(b"", block)
+    if b"\xef\xbc" in block or b"\xef\xbd" in block:
+        block = _FULL_WIDTH.sub(_plain, block)
     return block
+
+
+def _plain(sign: re.Match[bytes]) -> bytes:
+    return bytes([ord(sign[0].decode()) - _FULL_WIDTH_OFFSET])
 
 
 def without_escapes(text: str) -> str:

@@ -105,6 +105,10 @@ class Doubt(Rule, frozen=True, kw_only=True):
     """How a program says in passing that something went wrong: the work may have ended, but not
     well. Its pattern runs on Hyperscan."""
 
+    final: bool = False
+    """No process survives it: what the log of a rank says behind it is no sign that it went on,
+    unless it was started again."""
+
 
 class System(Rule, frozen=True, kw_only=True):
     """A library, a tool or a platform, and how a text names it."""

@@ -59,7 +59,7 @@ from kb.evidence.secrets import mask_secrets, without_secrets
 from kb.evidence.stacks import read_stack
 from kb.evidence.systems import systems_in
 from kb.job.attribution import attribute_lines, prescan
-from kb.job.exits import launcher_speaks, read_exits, reports_exit
+from kb.job.exits import launcher_speaks, read_exits, reports_exit, starts_again
 from kb.job.failures import classify
 from kb.job.hostlists import missing_hosts, read_hosts, read_ranks
 from kb.job.lines import Line
@@ -219,6 +219,7 @@ FUNCTIONS: dict[str, Reader] = {
     "attribute_lines": Reader(_job, ("Process name: [[",), MAX_LINE_BYTES),
     "reports_exit": Reader(reports_exit),
     "launcher_speaks": Reader(launcher_speaks),
+    "starts_again": Reader(starts_again, ("rank 1 ", "restart ", "resume ", "run ")),
     "classify": Reader(lambda text: classify(text, Grade.FATAL), longest=MAX_LINE_BYTES),
     "missing_hosts": Reader(lambda text: missing_hosts({"node-1", text}, [text, "5 nodes"])),
     "read_ranks": Reader(read_ranks, longest=MAX_LINE_BYTES),

@@ -34,6 +34,8 @@ def text_of(log: Log) -> str:
         b"line one\rzweite Zeile \xc3\xa4\r",
         b"\x1b[31mline\x1b[0m one\n\x1b]0;owned\x07zweite Zeile \xc3\xa4\n",
         b"li\0ne one\nzweite Zeile \xc3\xa4\n",
+        b"l\bli\bin\bn\bne\be _\bo_\bn_\be\nzweite Zeile \xc3\xa4\b\xc3\xa4\n",
+        "ｌｉｎｅ one\nｚｗｅｉｔｅ Ｚｅｉｌｅ ä\n".encode(),
     ],
     ids=[
         "utf8",
@@ -47,10 +49,18 @@ def text_of(log: Log) -> str:
         "cr",
         "ansi",
         "nul",
+        "overstruck",
+        "full-width",
     ],
 )
 def test_encodings_and_compressions_read_the_same(data: bytes) -> None:
     assert text_of(Log.from_bytes(data)) == "line one\nzweite Zeile ä\n"
+
+
+def test_what_another_sign_strikes_over_is_kept() -> None:
+    """It may be a message; and the punctuation of Chinese is no letter."""
+    assert text_of(Log.from_bytes(b"Killed\b\b\b\b\b\bok    \n")).startswith("Killed")
+    assert text_of(Log.from_bytes("错误：（１）".encode())) == "错误：（1）"
 
 
 def test_invalid_utf8_is_kept_readable() -> None:

@@ -28,7 +28,7 @@ from kb.evidence.markers import MARKER_PATTERNS, Grade, casts_doubt, grade_line
 from kb.evidence.secrets import mask_secrets
 from kb.evidence.systems import alternatives, full_names
 from kb.job.attribution import attribute_lines, prescan
-from kb.job.exits import read_exits
+from kb.job.exits import read_exits, starts_again
 from kb.job.failures import classify
 from kb.job.lines import Line
 from kb.log import Block, Log
@@ -307,6 +307,14 @@ def test_a_file_of_a_launcher_may_hold_several_ranks(row: Rule) -> None:
         assert not prescan([Line(None, 1, example, Grade.CONTEXT)]).several, example
 
 
+@each(*read_rows("exits", "restart", Rule))
+def test_a_restart_is_told(row: Rule) -> None:
+    for example in row.examples:
+        assert starts_again(example), example
+    for example in row.not_examples:
+        assert not starts_again(example), example
+
+
 @each(*read_rows("endings", "ending", Ending))
 def test_an_ending_says_that_the_work_is_done(row: Ending) -> None:
     for example in row.examples:
@@ -322,8 +330,10 @@ def test_a_doubt_is_raised_and_is_no_evidence(row: Doubt, scanner: Scanner) -> N
 
     for example in row.examples:
         assert block(example).doubts(), example
+        assert block(example).finals() or not row.final, example
     for example in row.not_examples:
-        assert not block(example).doubts(), example
+        found = block(example)
+        assert not (found.finals() if row.final else found.doubts()), example
     assert all(not casts_doubt(number) for text in row.examples for number, _ in block(text).marks)
 
 

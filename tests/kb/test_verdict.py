@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -10,6 +14,8 @@ from msgspec.structs import replace
 from kb.conversation import begin
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
+from kb.diagnosis.retrieval import ScoredCandidate, retrieve
+from kb.evidence import Evidence
 from kb.log import Log
 from kb.service.handoff import HandOff
 from kb.service.wire import to_answer
@@ -124,3 +130,113 @@ def test_trouble_that_is_told_calmly_is_no_all_clear(line: str, knowledge: Knowl
 
     assert verdict(CALM_END) is Verdict.HEALTHY
     assert verdict([*CALM_END[:30], line, *CALM_END[30:]]) is not Verdict.HEALTHY
+
+
+def test_a_log_is_searched_once(knowledge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that is healthy: the all-clear asks for nothing that is not known already."""
+    searches: list[Evidence] = []
+
+    def counting(evidence: Evidence, *args: Any) -> list[ScoredCandidate]:
+        searches.append(evidence)
+        return retrieve(evidence, *args)
+
+    monkeypatch.setattr(import_module("kb.diagnosis.diagnose"), "retrieve", counting)
+    assert diagnose(Log.from_text("\n".join(CALM_END)), knowledge).verdict is Verdict.HEALTHY
+    assert len(searches) == 1
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: "".join(f"{sign}\b{sign}" for sign in text),
+        lambda text: text.translate({n: n + 0xFEE0 for n in range(0x30, 0x7B)}),
+    ],
+    ids=["overstruck", "full-width"],
+)
+def test_a_failure_in_any_form_of_letters_is_no_all_clear(
+    form: Callable[[str], str], knowledge: KnowledgeBase
+) -> None:
+    lines = [*CALM_END[:30], form("RuntimeError: rank 3 exited with code 1"), *CALM_END[30:]]
+    found = diagnose(Log.from_text("\n".join(lines)), knowledge)
+    assert found.verdict is not Verdict.HEALTHY
+    assert "RuntimeError" in found.evidence.lines[0].text
+
+
+@pytest.mark.parametrize("word", ["ok", "OK", "PASS", "2026-11-20 02:00:00 INFO done"])
+def test_one_word_is_no_all_clear(word: str, knowledge: KnowledgeBase) -> None:
+    """Nothing says that a job ran."""
+
+    def verdict(lines: list[str]) -> Verdict:
+        return diagnose(Log.from_text("\n".join(lines)), knowledge).verdict
+
+    assert verdict([word]) is not Verdict.HEALTHY
+    assert verdict([word] * 100) is not Verdict.HEALTHY
+    assert verdict(["INFO trainer: step 100 loss 2.5, 12 tests", word]) is Verdict.HEALTHY
+
+
+def job_of(directory: Path, knowledge: KnowledgeBase, *, said: list[str]) -> Diagnosis:
+    """Of four ranks that all end well; in the log of rank 1 stand some lines more."""
+    for rank in range(4):
+        lines = [*CALM_END[:30], *said, *CALM_END[30:]] if rank == 1 else CALM_END
+        (directory / f"rank_{rank}.log").write_text("\n".join(lines) + "\n")
+    return diagnose(Log.from_paths([directory]), knowledge)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        "2026-11-20 02:29:31 ERROR trainer: CUDA error: device-side assert triggered",
+        "NVRM: Xid (PCI:0000:17:00): 79, pid=4711, GPU has fallen off the bus.",
+        "2026-11-20 02:29:31 INFO launcher: rank 1 exited with code 1",
+        "slurmstepd: error: *** STEP 1.0 ON n3 CANCELLED AT 2026-11-20T02:29:31 ***",
+        "srun: error: n3: task 1: Exited with exit code 1",
+        "Killed",
+        "2026-11-20 02:29:31 INFO rank 1 received SIGKILL",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+    ],
+)
+def test_what_no_rank_survives_is_no_all_clear_of_its_job(
+    line: str, knowledge: KnowledgeBase, tmp_path: Path
+) -> None:
+    found = job_of(tmp_path, knowledge, said=[line])
+    assert found.verdict is not Verdict.HEALTHY
+    again = "2026-11-20 02:29:40 INFO launcher: restarting rank 1 (attempt 2)"
+    found = job_of(tmp_path, knowledge, said=[line, again])
+    assert found.verdict is Verdict.HEALTHY, "it was started again, and ran to its end"
+
+
+def test_the_rank_that_could_not_go_on_is_named(knowledge: KnowledgeBase, tmp_path: Path) -> None:
+    line = "RuntimeError: CUDA error: an illegal memory access was encountered"
+    found = job_of(tmp_path, knowledge, said=[line])
+    assert found.job is not None
+    assert [(one.rank, one.text) for one in found.job.culprits] == [(1, line)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: DataLoader worker (pid 5531) is killed by signal: Killed. Restarting it",
+        "2026-11-20 02:29:31 ERROR reader: read failed (try 1/4): Connection reset by peer",
+        "2026-11-20 02:29:31 WARNING trainer: env 12 crashed with signal 11",
+        "2026-11-20 02:29:31 INFO trainer: git describe exited with code 128, no version is kept",
+        "2026-11-20 02:29:31 FATAL telemetry: the endpoint refused the connection",
+    ],
+)
+def test_what_a_rank_survived_does_not_count_in_its_job(
+    line: str, knowledge: KnowledgeBase, tmp_path: Path
+) -> None:
+    assert job_of(tmp_path, knowledge, said=[line]).verdict is Verdict.HEALTHY
+
+
+def test_what_no_rank_survives_is_seen_in_a_long_loud_log(
+    knowledge: KnowledgeBase, tmp_path: Path
+) -> None:
+    """Of which only some of the loud lines are kept."""
+    loud = [
+        f"2026-11-20 02:29:31 ERROR reader: read of {n} failed (try 1/4): Connection reset"
+        for n in range(30_000)
+    ]
+    said = [*loud[:15_000], "Killed", *loud[15_000:]]
+    assert job_of(tmp_path, knowledge, said=loud).verdict is Verdict.HEALTHY
+    assert job_of(tmp_path, knowledge, said=said).verdict is not Verdict.HEALTHY
