@@ -160,7 +160,7 @@ def _all_told(conversation: Conversation, text: str) -> str:
 
 
 def _language_of_input(diagnosis: Diagnosis) -> Language:
-    """That of the user's own words."""
-    if not diagnosis.evidence.told:
+    """That of the user's own words. A single line was typed, or pasted by who reads it."""
+    if not diagnosis.evidence.told and diagnosis.evidence.total_lines > 1:
         return Language.ENGLISH
     return language_of("\n".join(line.text for line in diagnosis.evidence.lines))

@@ -13,6 +13,7 @@ from kb.conversation.scope import Scope, scope_of
 from kb.conversation.subject import is_of_the_field, is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 from kb.evidence.nature import is_human_written
+from kb.evidence.paces import slowness_in
 
 _MAX_ANSWERS = 2
 """Requests of one message that are answered; a longer reply is not read."""
@@ -64,7 +65,8 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     if is_line and all(part.act is not Act.SUCCESS for part in acts):
         return (Acted(Act.PROBLEM, text),)
     return tuple(
-        _as_output(_as_history(_as_question(_as_denial(part))), knowledge) for part in acts
+        _as_output(_as_slowness(_as_history(_as_question(_as_denial(part))), text), knowledge)
+        for part in acts
     )
 
 
@@ -121,6 +123,15 @@ def _as_history(part: Acted) -> Acted:
     """What worked until something changed tells how the failure began."""
     is_history = part.act is Act.SUCCESS and _ONCE.search(part.text) and not _NOW.search(part.text)
     return Acted(Act.OBSERVATION, part.text) if is_history else part
+
+
+def _as_slowness(part: Acted, message: str) -> Acted:
+    """Two numbers that say that something is slower ask nothing, and no part of a message with them
+    tells of a success: "3200 tok/s last week, now 1900"."""
+    is_told = slowness_in(part.text) and not is_question(part.text)
+    if is_told or (part.act is Act.SUCCESS and slowness_in(message)):
+        return Acted(Act.OBSERVATION, part.text if is_told else message)
+    return part
 
 
 def _as_output(part: Acted, knowledge: KnowledgeBase) -> Acted:

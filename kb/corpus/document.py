@@ -19,7 +19,7 @@ from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 from kb.rules import file_digest
 
-_FORMAT_VERSION = 5
+_FORMAT_VERSION = 6
 """Increase this number when this module produces different documents from the same file."""
 
 _MAX_PASSAGE_CHARACTERS = 600

@@ -51,7 +51,7 @@ _CLOCK = (Loss.EXIT, Loss.RESTART, Loss.ROTATION, Loss.REBOOT)
 _ELSEWHERE = 0.2
 """What a check of a scheduler is worth where the log names another one: it may name only one of
 two."""
-_SCHEDULERS = frozenset({"kubernetes", "slurm"})
+_SCHEDULERS = frozenset({"kubernetes", "slurm", "pbs", "lsf", "flux"})
 
 _PLACES = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
 """The environment that a log names, the innermost first."""
