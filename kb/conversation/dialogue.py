@@ -12,7 +12,7 @@ from kb.conversation.cases import diagnosed_again, is_bare, opened, opened_by_qu
 from kb.conversation.interpret import interpret, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
 from kb.conversation.looking import looked_now
-from kb.conversation.message import TOLD, evidence_of, parts_of, requests_of
+from kb.conversation.message import TOLD, evidence_of, parts_of, requests_of, told_in
 from kb.conversation.next_step import cause_shown, name_of, shown_lately, task_of
 from kb.conversation.replies import Answer, answer_to, not_understood
 from kb.conversation.replies.answer import described_task, named_cause, with_answers
@@ -76,7 +76,7 @@ def _acted(
     if Act.UNDO in acts and Act.START_OVER not in acts:
         return _undo(conversation)
     if Act.START_OVER in acts:
-        case = evidence_of("", [part for part in parts if part.act is not Act.START_OVER])
+        case = told_in([part for part in parts if part.act is not Act.START_OVER])
         fresh = start_over(conversation, knowledge, "forgotten" if case else "start-over")
         return _diagnosed(fresh, case, knowledge) if case else fresh
     if acts == {Act.OTHER} and is_answer(text):

@@ -71,14 +71,17 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
 
 
 def evidence_of(text: str, parts: Sequence[Acted]) -> str | None:
-    """What of a message is evidence: all of it where it has no other acts, and nothing of one
-    that tells of a success, whose words must not lower what helped."""
-    told_parts = [part.text for part in parts if part.act in TOLD]
-    if text and len(told_parts) == len(parts):
-        return text
-    if not told_parts or any(part.act is Act.SUCCESS for part in parts):
+    """What of a message is evidence: all of it where it has no other acts, else what is told."""
+    return text if all(part.act in TOLD for part in parts) else told_in(parts)
+
+
+def told_in(parts: Sequence[Acted]) -> str | None:
+    """What parts tell, without the other ones; None where they tell nothing, or of a success, whose
+    words must not lower what helped."""
+    told = [part.text for part in parts if part.act in TOLD]
+    if not told or any(part.act is Act.SUCCESS for part in parts):
         return None
-    return _put_together(told_parts)
+    return _put_together(told)
 
 
 def requests_of(parts: Sequence[Acted]) -> list[Acted]:

@@ -10,6 +10,7 @@ from index.documents import Pattern
 from index.signatures import Scanner
 from index.snapshot import Snapshot
 from kb.check import Check
+from kb.corpus.check_names import CheckNames
 from kb.corpus.guide_document import (
     GuideEntry,
     declared_by,
@@ -78,6 +79,11 @@ class GuideShelf:
         """How people name the symptoms of the playbooks."""
         entries = self._entries.items()
         return SymptomNames({name: entry.names for name, entry in entries if entry.names})
+
+    @cached_property
+    def check_names(self) -> CheckNames:
+        """The words by which the checks are told apart."""
+        return CheckNames(guide for guide in self.by_id.values() if isinstance(guide, Check))
 
     def finding_scanner(self, check: Check) -> Scanner:
         """Finds what the output of a check shows, as far as it needs no reader."""

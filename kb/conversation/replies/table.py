@@ -11,19 +11,13 @@ from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.candidates import most_likely, others
 from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
 from kb.conversation.replies.explain import explain_term
+from kb.conversation.replies.how import how
 from kb.conversation.replies.notes import hand_over, summarise
 from kb.conversation.replies.reasons import why, why_not
 from kb.conversation.replies.remedies import prevent, show_fix, workaround
 from kb.conversation.replies.results import failure, success
-from kb.conversation.replies.steps import (
-    cannot,
-    cost,
-    dont_know,
-    how,
-    next_step,
-    safe,
-    yes,
-)
+from kb.conversation.replies.safety import cost, safe
+from kb.conversation.replies.steps import cannot, dont_know, next_step, yes
 from kb.conversation.state import Conversation, ReplyAct
 from kb.corpus.base import KnowledgeBase
 
