@@ -113,7 +113,8 @@ def _begun_again(
     """A case of its own in the same conversation: what was said stays, what was stated does not."""
     language, earlier = conversation.language, conversation.earlier
     turn = turn or opening(diagnosis, language, earlier)
-    return _about(diagnosis, (*conversation.turns, turn), language, earlier)
+    begun = _about(diagnosis, (*conversation.turns, turn), language, earlier)
+    return msgspec.structs.replace(begun, before=conversation)
 
 
 def _about(

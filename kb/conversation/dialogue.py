@@ -15,7 +15,7 @@ from kb.conversation.looking import looked_now
 from kb.conversation.message import TOLD, evidence_of, parts_of, requests_of, told_in
 from kb.conversation.next_step import cause_shown, name_of, shown_lately, task_of
 from kb.conversation.replies import Answer, answer_to, not_understood
-from kb.conversation.replies.answer import described_task, named_cause, with_answers
+from kb.conversation.replies.answer import described_task, named_cause, what_leads, with_answers
 from kb.conversation.replies.light import in_its_light
 from kb.conversation.speech import beginning, describe_change, tool_turn
 from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement, Turn, combine, rank
@@ -74,7 +74,7 @@ def _acted(
 ) -> Conversation:
     acts = {part.act for part in parts}
     if Act.UNDO in acts and Act.START_OVER not in acts:
-        return _undo(conversation)
+        return _undo(conversation, knowledge)
     if Act.START_OVER in acts:
         case = told_in([part for part in parts if part.act is not Act.START_OVER])
         fresh = start_over(conversation, knowledge, "forgotten" if case else "start-over")
@@ -104,6 +104,8 @@ def _told_or_asked(
         return again
     if Act.CORRECTION in acts and statement:
         conversation = _corrected(conversation, statement)
+        noted = say("corrected", conversation.language, text=beginning(evidence))
+        statement = msgspec.structs.replace(statement, says=(noted, *statement.says))
     if not requests:
         return _heard(conversation, text, statement, knowledge)
     if statement is None:
@@ -207,8 +209,10 @@ def _no_answer(conversation: Conversation) -> str:
     return say("possible-answers", language, answers=", ".join(question.answers))
 
 
-def _undo(conversation: Conversation) -> Conversation:
+def _undo(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:
     language = conversation.language
+    if not conversation.statements and conversation.before:
+        return _back_to(conversation.before, conversation, knowledge)
     if not conversation.statements:
         said = Answer(say("nothing-to-undo", language))
         return with_answers(conversation, [said], ReplyAct.DECLINE)
@@ -217,6 +221,17 @@ def _undo(conversation: Conversation) -> Conversation:
     effect = _effect(conversation.matches, after.matches, language)
     text = say("undone", language, text=beginning(last.text), effect=effect)
     return after.with_turns(tool_turn(text, conversation.pool, act=ReplyAct.UPDATE))
+
+
+def _back_to(
+    before: Conversation, conversation: Conversation, knowledge: KnowledgeBase
+) -> Conversation:
+    """The case that another took the place of. Its last turn is the message that did so."""
+    language = conversation.language
+    case = msgspec.structs.replace(before, turns=conversation.turns, language=language)
+    leads = what_leads(case, knowledge)
+    said = say("undone-case", language, text=beginning(before.turns[-1].text), leads=leads)
+    return with_answers(case, [Answer(said.strip())], ReplyAct.UPDATE)
 
 
 def _corrected(conversation: Conversation, statement: Statement) -> Conversation:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from kb.conversation.acts import COURTESIES, Act, Acted, acts_of
+from kb.conversation.asked import asked_in
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import bears_signature, is_output
 from kb.conversation.readings import read_pasted
@@ -65,7 +66,9 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     if is_line and all(part.act is not Act.SUCCESS for part in acts):
         return (Acted(Act.PROBLEM, text),)
     return tuple(
-        _as_output(_as_slowness(_as_history(_as_question(_as_denial(part))), text), knowledge)
+        _as_output(
+            _as_slowness(_as_history(_as_question(_as_denial(_as_asked(part)))), text), knowledge
+        )
         for part in acts
     )
 
@@ -106,6 +109,12 @@ def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
     lines = text.split("\n")
     is_pasted = len(lines) > 1 and not any(map(is_human_written, lines))
     return is_pasted and read_pasted(text, knowledge) is not None
+
+
+def _as_asked(part: Acted) -> Acted:
+    """What a turn of phrase asks for is no evidence, and no success."""
+    is_taken = part.act in TOLD | {Act.SUCCESS, Act.OFF_TOPIC} and asked_in(part.text)
+    return Acted(Act.OTHER, part.text) if is_taken else part
 
 
 def _as_denial(part: Acted) -> Acted:

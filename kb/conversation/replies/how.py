@@ -92,7 +92,7 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     command = task.step.command
     where = say("run-step-where" if command else "no-command", language)
     step = describe_step(task.incident.id, task.number, task.step, language)
-    parts = [step, where, _placeholders(command or "", language), steps_ahead(task, conversation)]
+    parts = [step, where, placeholders(command or "", language), steps_ahead(task, conversation)]
     return Answer(paragraphs(parts), shows=(name_of(task),), records=(task.incident.id,))
 
 
@@ -144,7 +144,7 @@ def _how_check(task: NextCheck, text: str, conversation: Conversation) -> Iterat
     yield fenced_command(command)
     yield in_language(command.note or "", language)
     yield say("run-where", language, where=where)
-    yield _placeholders(command.run, language)
+    yield placeholders(command.run, language)
     yield sentences(_needs(check, language))
     findings = [found.means for found in check.body.findings if found.abnormal]
     for means in findings[:_MAX_FINDINGS_NAMED]:
@@ -159,8 +159,8 @@ def _needs(check: Check, language: Language) -> Iterator[str]:
         yield say("needs-running", language)
 
 
-def _placeholders(command: str, language: Language) -> str:
-    """What the words in capitals stand for."""
+def placeholders(command: str, language: Language) -> str:
+    """What the words in capitals of a command stand for; empty without any."""
     known = _placeholder_table()
     words = dict.fromkeys(_CAPITALS.findall(command))
     values = [f"`{word}`: {known[word][language]}" for word in words if word in known]

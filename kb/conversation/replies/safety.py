@@ -66,7 +66,8 @@ _GRAVE = frozenset({"kill", "delete", "reboot"})
 _IS_NEEDED = re.compile(
     r"\b(?:need|needs|have|require|requires) (?:to|a|an)\b.{0,24}\b(?:reboot|restart|downtime)"
     r"|\b(?:reboot|restart|downtime)\w* (?:needed|required|necessary)"
-    r"|改.{0,8}(?:需要|要|得).{0,4}(?:重启|停机)|(?:需要|得|必须).{0,4}(?:重启|停机)",
+    r"|(?:[改装换设升加配].{0,8}|不|^)(?:需要|要|得|用|必须).{0,4}(?:重启|停机)"
+    r"|(?:需要|得|必须).{0,4}(?:重启|停机)",
     re.IGNORECASE,
 )
 """Asks whether a restart belongs to the step, and not for leave to do one."""
