@@ -39,6 +39,12 @@ class Asked(StrEnum):
     """Whose business it is."""
     LOGS = "logs"
     """Where the logs are."""
+    DRAIN = "drain"
+    """How a host is taken out of use."""
+    NORMAL = "normal"
+    """Whether what is seen is as it should be."""
+    SO_FAR = "so-far"
+    """It works up to now; nobody can tell yet."""
     RELAPSE = "relapse"
     """What was solved is back."""
 

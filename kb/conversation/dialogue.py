@@ -8,6 +8,7 @@ import msgspec
 
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.answers import is_answer, match_answer
+from kb.conversation.asked import asked_in
 from kb.conversation.cases import diagnosed_again, is_bare, opened, opened_by_question, start_over
 from kb.conversation.interpret import interpret, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
@@ -91,10 +92,11 @@ def _told_or_asked(
     acts = {part.act for part in parts}
     evidence = evidence_of(text, parts)
     requests = requests_of(parts)
-    if is_bare(conversation) and (evidence or acts <= _MAY_STATE):
+    is_asked = any(asked_in(part.text) for part in parts)
+    if is_bare(conversation) and (evidence or (acts <= _MAY_STATE and not is_asked)):
         return _diagnosed(conversation, evidence or text, knowledge)
     if evidence is None:
-        taken = _taken(conversation, text, acts, knowledge)
+        taken = None if is_asked else _taken(conversation, text, acts, knowledge)
         return taken or _answers(conversation, requests, knowledge)
     # Words that a set-up shares with records are no evidence.
     understand = read_remark if acts & TOLD == {Act.ENVIRONMENT} else interpret

@@ -62,7 +62,7 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
         return (Acted(Act.PROBLEM, text),)
     if _is_output_of_check(text, knowledge):
         return (Acted(Act.OBSERVATION, text),)
-    acts = acts_of(text)
+    acts = _with_asked(acts_of(text), text)
     if is_line and all(part.act is not Act.SUCCESS for part in acts):
         return (Acted(Act.PROBLEM, text),)
     return tuple(
@@ -109,6 +109,17 @@ def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
     lines = text.split("\n")
     is_pasted = len(lines) > 1 and not any(map(is_human_written, lines))
     return is_pasted and read_pasted(text, knowledge) is not None
+
+
+def _with_asked(parts: tuple[Acted, ...], text: str) -> tuple[Acted, ...]:
+    """Where only the whole message asks for something by a turn of phrase, it does, beside what its
+    parts tell."""
+    if asked_in(text) is None or any(asked_in(part.text) for part in parts):
+        return parts
+    return (
+        *(part for part in parts if part.act in TOLD and part.text != text),
+        Acted(Act.OTHER, text),
+    )
 
 
 def _as_asked(part: Acted) -> Acted:

@@ -10,22 +10,25 @@ import msgspec
 from kb.check import Place
 from kb.conversation.acts import Acted
 from kb.conversation.language import say
-from kb.conversation.next_step import Task, name_of, task_of
+from kb.conversation.next_step import Task, name_of, symptom_of, task_of
+from kb.conversation.passages import passage_about
 from kb.conversation.replies.answer import (
     Answer,
     in_short,
     nothing_to_do,
     paragraphs,
     what_leads,
+    with_passage,
     with_task,
 )
-from kb.conversation.replies.meant import place_of
-from kb.conversation.speech import fenced_command
-from kb.conversation.state import Conversation, Speaker, Statement
+from kb.conversation.replies.meant import first_record, place_of, task_meant
+from kb.conversation.speech import fenced_command, prose
+from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 
 _OTHER_LANGUAGE = re.compile(r"\b(?:chinese|english|mandarin)\b|中文|英文|英语|汉语", re.IGNORECASE)
+_DRAINS = {Place.SLURM: "drain-slurm", Place.K8S: "drain-k8s"}
 _LOGS = {Place.SLURM: "logs-slurm", Place.K8S: "logs-k8s", Place.DOCKER: "logs-docker"}
 
 
@@ -76,6 +79,37 @@ def logs(acted: Acted, conversation: Conversation, _knowledge: KnowledgeBase) ->
     language = conversation.language
     where = _LOGS.get(place_of(acted.text, conversation), "logs-bare")
     return Answer(paragraphs([say(where, language), say("logs-all", language)]))
+
+
+def so_far(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """It is not closed yet; how to be sure."""
+    language = conversation.language
+    incident = first_record(conversation)
+    leads = incident is not None and not symptom_of(conversation, knowledge)
+    verify = prose(incident.body.verify, language) if incident and leads else ""
+    sure = say("success-verify", language, text=verify) if verify else ""
+    return Answer(paragraphs([say("so-far", language), sure]), act=ReplyAct.UPDATE)
+
+
+def drain(acted: Acted, conversation: Conversation, _knowledge: KnowledgeBase) -> Answer:
+    """How a host is taken out of use, by what runs there."""
+    language = conversation.language
+    where = _DRAINS.get(place_of(acted.text, conversation), "drain-both")
+    return Answer(paragraphs([say(where, language), say("drain-then", language)]))
+
+
+def normal(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """What the pages say of a value, or what the check prints where all is well. None without."""
+    passage = passage_about(acted.text, conversation, knowledge)
+    if passage:
+        return with_passage(passage, "", conversation, knowledge)
+    task = task_meant(acted.text, conversation, knowledge)
+    if not isinstance(task, NextCheck):
+        return None
+    language = conversation.language
+    text = say("normal-output", language, normal=task.check.body.normal, id=task.check.id)
+    compare = say("normal-compare", language)
+    return Answer(paragraphs([text, compare]), shows=(name_of(task),))
 
 
 def recurs(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

@@ -12,7 +12,13 @@ from kb.conversation.language import say
 from kb.conversation.next_step import Task, name_of, open_steps
 from kb.conversation.replies.answer import Answer, in_short, paragraphs
 from kb.conversation.replies.how import placeholders
-from kb.conversation.replies.meant import place_of, task_meant
+from kb.conversation.replies.meant import (
+    check_about,
+    is_of_it,
+    place_of,
+    task_meant,
+    task_named,
+)
 from kb.conversation.speech import risk_in_words
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
@@ -38,7 +44,7 @@ def everywhere(acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
     """The form for all hosts of what was told to do; where that cannot be, of any command."""
     language = conversation.language
     program = _program(acted.text, conversation)
-    task = task_meant(acted.text, conversation, knowledge)
+    task = _meant(acted.text, conversation, knowledge)
     if isinstance(task, FixStep) and not only_looks(task.step):
         what = in_short(task, language)
         caution = say("everywhere-changes", language, what=what)
@@ -69,6 +75,13 @@ def everywhere(acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
     return Answer(
         paragraphs([*parts, *_form(program, command, conversation)]), shows=names, records=records
     )
+
+
+def _meant(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Task | None:
+    """What is named, or asked about; of "it" what was shown."""
+    named = task_named(text, conversation, knowledge)
+    about = None if is_of_it(text) else check_about(text, conversation, knowledge)
+    return named or about or task_meant(text, conversation, knowledge)
 
 
 def _program(text: str, conversation: Conversation) -> str:

@@ -28,6 +28,7 @@ from kb.verdict import Verdict, percent
 _PLACE = re.compile(
     r"(?P<kind>rank|gpu|card|node|host|pod|worker)?[ -]?#?(?P<name>[a-z]*\d[\w-]*)", re.IGNORECASE
 )
+_THAT = re.compile(r"\b(?:that|this)\b|这个|它|那个", re.IGNORECASE)
 _MAX_LINES_QUOTED = 2
 
 
@@ -35,7 +36,7 @@ def guess(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) ->
     """What speaks for the part that is suspected: the record that leads, an output that was pasted,
     a cause of the symptom; else that nothing does, and what would tell. None where no part is
     named, or a record is."""
-    suspect = suspect_named(acted.text)
+    suspect = suspect_named(acted.text) or _told_last(acted, conversation)
     if suspect is None or record_meant(acted.text, conversation, knowledge):
         return None
     said = (
@@ -44,6 +45,12 @@ def guess(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) ->
         or _possible(suspect, conversation, knowledge)
     )
     return said or _open(suspect, conversation, knowledge)
+
+
+def _told_last(acted: Acted, conversation: Conversation) -> Suspect | None:
+    """The part that the message before named, where this one only says "that"."""
+    said = [turn.text for turn in conversation.turns if turn.speaker is Speaker.USER]
+    return suspect_named(said[-2]) if len(said) > 1 and _THAT.search(acted.text) else None
 
 
 def _leads(suspect: Suspect, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:

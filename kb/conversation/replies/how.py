@@ -83,8 +83,7 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     if task is None:
         return Answer(nothing_to_do(conversation))
     if isinstance(task, NextCheck) and _VERIFIES.search(acted.text):
-        normal = prose(task.check.body.normal, language)
-        text = say("normal-output", language, normal=normal, id=task.check.id)
+        text = say("normal-output", language, normal=task.check.body.normal, id=task.check.id)
         return Answer(text, shows=(name_of(task),))
     if isinstance(task, NextCheck):
         text = paragraphs(_how_check(task, acted.text, conversation))

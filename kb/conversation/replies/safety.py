@@ -27,6 +27,7 @@ from kb.conversation.replies.answer import (
 )
 from kb.conversation.replies.how import answer_of_pages
 from kb.conversation.replies.meant import (
+    first_record,
     task_meant,
     task_named,
 )
@@ -71,6 +72,7 @@ _IS_NEEDED = re.compile(
     re.IGNORECASE,
 )
 """Asks whether a restart belongs to the step, and not for leave to do one."""
+_RESTARTS = re.compile(r"\b(?:re-?start|reboot|power.?cycle|drain)\w*", re.IGNORECASE)
 _MINUTE, _HOUR = 60, 3600
 """In seconds."""
 
@@ -78,11 +80,14 @@ _MINUTE, _HOUR = 60, 3600
 def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What it does to the job, what is lost, and what to save before."""
     language = conversation.language
-    harm = "" if _IS_NEEDED.search(acted.text) else harm_of(acted.text)
+    harm = harm_of(acted.text)
     told = answer_of_pages(acted, conversation, knowledge)
     if told:
-        general = say(f"harm-{harm}", language) if harm else ""
+        is_leave = harm and not _IS_NEEDED.search(acted.text)
+        general = say(f"harm-{harm}", language) if is_leave else ""
         return msgspec.structs.replace(told, text=paragraphs([general, told.text]))
+    if _IS_NEEDED.search(acted.text):
+        return _restart_needed(conversation)
     task = task_meant(acted.text, conversation, knowledge)
     named = task_named(acted.text, conversation, knowledge) if harm else None
     if harm and (named is None or (harm in _GRAVE and isinstance(named, NextCheck))):
@@ -99,6 +104,20 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
         parts += _to_secure(conversation, knowledge, is_check=isinstance(task, NextCheck))
     names = (name_of(task),) if task else ()
     return Answer(paragraphs(parts), shows=names, records=_record_of(task))
+
+
+def _restart_needed(conversation: Conversation) -> Answer:
+    """The steps of the record that leads which name a restart, and what holds without."""
+    language, incident = conversation.language, first_record(conversation)
+    steps = [
+        FixStep(incident, number, step)
+        for number, step in enumerate(incident.body.fix if incident else (), 1)
+        if incident and _RESTARTS.search(f"{step.text} {step.command or ''}")
+    ]
+    named = [in_short(step, language) for step in steps]
+    said = say("restart-named", language, steps=" ".join(named)) if named else ""
+    records = (incident.id,) if incident else ()
+    return Answer(paragraphs([said, say("restart-general", language)]), records=records)
 
 
 def _record_of(task: Task | None) -> tuple[str, ...]:

@@ -8,7 +8,17 @@ import msgspec
 
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.asked import Asked, asked_in
-from kb.conversation.replies.again import all_wait, brief, logs, recurs, relapse, repeat
+from kb.conversation.replies.again import (
+    all_wait,
+    brief,
+    drain,
+    logs,
+    normal,
+    recurs,
+    relapse,
+    repeat,
+    so_far,
+)
 from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.bits import bits
 from kb.conversation.replies.candidates import most_likely, others
@@ -67,6 +77,9 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.BRIEF: brief,
     Asked.WHOM: whom,
     Asked.LOGS: logs,
+    Asked.DRAIN: drain,
+    Asked.NORMAL: normal,
+    Asked.SO_FAR: so_far,
     Asked.RELAPSE: relapse,
 }
 """Requests that a turn of phrase tells, whatever the act is. None: it is answered by its act."""
