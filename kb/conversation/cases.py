@@ -113,7 +113,8 @@ def _begun_again(
     """A case of its own in the same conversation: what was said stays, what was stated does not."""
     language, earlier = conversation.language, conversation.earlier
     turn = turn or opening(diagnosis, language, earlier)
-    return _about(diagnosis, (*conversation.turns, turn), language, earlier)
+    begun = _about(diagnosis, (*conversation.turns, turn), language, earlier)
+    return msgspec.structs.replace(begun, before=conversation)
 
 
 def _about(
@@ -160,7 +161,7 @@ def _all_told(conversation: Conversation, text: str) -> str:
 
 
 def _language_of_input(diagnosis: Diagnosis) -> Language:
-    """That of the user's own words."""
-    if not diagnosis.evidence.told:
+    """That of the user's own words. A single line was typed, or pasted by who reads it."""
+    if not diagnosis.evidence.told and diagnosis.evidence.total_lines > 1:
         return Language.ENGLISH
     return language_of("\n".join(line.text for line in diagnosis.evidence.lines))

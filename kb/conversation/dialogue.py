@@ -8,14 +8,15 @@ import msgspec
 
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.answers import is_answer, match_answer
+from kb.conversation.asked import asked_in
 from kb.conversation.cases import diagnosed_again, is_bare, opened, opened_by_question, start_over
 from kb.conversation.interpret import interpret, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
 from kb.conversation.looking import looked_now
-from kb.conversation.message import TOLD, evidence_of, parts_of, requests_of
+from kb.conversation.message import TOLD, evidence_of, parts_of, requests_of, told_in
 from kb.conversation.next_step import cause_shown, name_of, shown_lately, task_of
 from kb.conversation.replies import Answer, answer_to, not_understood
-from kb.conversation.replies.answer import described_task, named_cause, with_answers
+from kb.conversation.replies.answer import described_task, named_cause, what_leads, with_answers
 from kb.conversation.replies.light import in_its_light
 from kb.conversation.speech import beginning, describe_change, tool_turn
 from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement, Turn, combine, rank
@@ -74,9 +75,9 @@ def _acted(
 ) -> Conversation:
     acts = {part.act for part in parts}
     if Act.UNDO in acts and Act.START_OVER not in acts:
-        return _undo(conversation)
+        return _undo(conversation, knowledge)
     if Act.START_OVER in acts:
-        case = evidence_of("", [part for part in parts if part.act is not Act.START_OVER])
+        case = told_in([part for part in parts if part.act is not Act.START_OVER])
         fresh = start_over(conversation, knowledge, "forgotten" if case else "start-over")
         return _diagnosed(fresh, case, knowledge) if case else fresh
     if acts == {Act.OTHER} and is_answer(text):
@@ -91,10 +92,11 @@ def _told_or_asked(
     acts = {part.act for part in parts}
     evidence = evidence_of(text, parts)
     requests = requests_of(parts)
-    if is_bare(conversation) and (evidence or acts <= _MAY_STATE):
+    is_asked = any(asked_in(part.text) for part in parts)
+    if is_bare(conversation) and (evidence or (acts <= _MAY_STATE and not is_asked)):
         return _diagnosed(conversation, evidence or text, knowledge)
     if evidence is None:
-        taken = _taken(conversation, text, acts, knowledge)
+        taken = None if is_asked else _taken(conversation, text, acts, knowledge)
         return taken or _answers(conversation, requests, knowledge)
     # Words that a set-up shares with records are no evidence.
     understand = read_remark if acts & TOLD == {Act.ENVIRONMENT} else interpret
@@ -104,6 +106,8 @@ def _told_or_asked(
         return again
     if Act.CORRECTION in acts and statement:
         conversation = _corrected(conversation, statement)
+        noted = say("corrected", conversation.language, text=beginning(evidence))
+        statement = msgspec.structs.replace(statement, says=(noted, *statement.says))
     if not requests:
         return _heard(conversation, text, statement, knowledge)
     if statement is None:
@@ -207,8 +211,10 @@ def _no_answer(conversation: Conversation) -> str:
     return say("possible-answers", language, answers=", ".join(question.answers))
 
 
-def _undo(conversation: Conversation) -> Conversation:
+def _undo(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:
     language = conversation.language
+    if not conversation.statements and conversation.before:
+        return _back_to(conversation.before, conversation, knowledge)
     if not conversation.statements:
         said = Answer(say("nothing-to-undo", language))
         return with_answers(conversation, [said], ReplyAct.DECLINE)
@@ -217,6 +223,17 @@ def _undo(conversation: Conversation) -> Conversation:
     effect = _effect(conversation.matches, after.matches, language)
     text = say("undone", language, text=beginning(last.text), effect=effect)
     return after.with_turns(tool_turn(text, conversation.pool, act=ReplyAct.UPDATE))
+
+
+def _back_to(
+    before: Conversation, conversation: Conversation, knowledge: KnowledgeBase
+) -> Conversation:
+    """The case that another took the place of. Its last turn is the message that did so."""
+    language = conversation.language
+    case = msgspec.structs.replace(before, turns=conversation.turns, language=language)
+    leads = what_leads(case, knowledge)
+    said = say("undone-case", language, text=beginning(before.turns[-1].text), leads=leads)
+    return with_answers(case, [Answer(said.strip())], ReplyAct.UPDATE)
 
 
 def _corrected(conversation: Conversation, statement: Statement) -> Conversation:

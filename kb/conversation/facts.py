@@ -96,7 +96,7 @@ _MAX_RECORDS_NAMED = 2
 _MAX_CANDIDATE_SHARE = 0.6
 """Maximum share of the candidates that an absence may speak against, from 0 to 1; what most
 candidates need or print does not tell them apart."""
-_LAUNCHERS = frozenset({"kubernetes", "slurm", "ray", "mpi"})
+_LAUNCHERS = frozenset({"kubernetes", "slurm", "pbs", "lsf", "flux", "ray", "mpi"})
 """Systems that start jobs, one of several that a record may be about."""
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from kb.conversation.acts import COURTESIES, Act, Acted, acts_of
+from kb.conversation.asked import asked_in
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import bears_signature, is_output
 from kb.conversation.readings import read_pasted
@@ -13,6 +14,7 @@ from kb.conversation.scope import Scope, scope_of
 from kb.conversation.subject import is_of_the_field, is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 from kb.evidence.nature import is_human_written
+from kb.evidence.paces import slowness_in
 
 _MAX_ANSWERS = 2
 """Requests of one message that are answered; a longer reply is not read."""
@@ -60,23 +62,29 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
         return (Acted(Act.PROBLEM, text),)
     if _is_output_of_check(text, knowledge):
         return (Acted(Act.OBSERVATION, text),)
-    acts = acts_of(text)
+    acts = _with_asked(acts_of(text), text)
     if is_line and all(part.act is not Act.SUCCESS for part in acts):
         return (Acted(Act.PROBLEM, text),)
     return tuple(
-        _as_output(_as_history(_as_question(_as_denial(part))), knowledge) for part in acts
+        _as_output(
+            _as_slowness(_as_history(_as_question(_as_denial(_as_asked(part)))), text), knowledge
+        )
+        for part in acts
     )
 
 
 def evidence_of(text: str, parts: Sequence[Acted]) -> str | None:
-    """What of a message is evidence: all of it where it has no other acts, and nothing of one
-    that tells of a success, whose words must not lower what helped."""
-    told_parts = [part.text for part in parts if part.act in TOLD]
-    if text and len(told_parts) == len(parts):
-        return text
-    if not told_parts or any(part.act is Act.SUCCESS for part in parts):
+    """What of a message is evidence: all of it where it has no other acts, else what is told."""
+    return text if all(part.act in TOLD for part in parts) else told_in(parts)
+
+
+def told_in(parts: Sequence[Acted]) -> str | None:
+    """What parts tell, without the other ones; None where they tell nothing, or of a success, whose
+    words must not lower what helped."""
+    told = [part.text for part in parts if part.act in TOLD]
+    if not told or any(part.act is Act.SUCCESS for part in parts):
         return None
-    return _put_together(told_parts)
+    return _put_together(told)
 
 
 def requests_of(parts: Sequence[Acted]) -> list[Acted]:
@@ -103,6 +111,23 @@ def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
     return is_pasted and read_pasted(text, knowledge) is not None
 
 
+def _with_asked(parts: tuple[Acted, ...], text: str) -> tuple[Acted, ...]:
+    """Where only the whole message asks for something by a turn of phrase, it does, beside what its
+    parts tell."""
+    if asked_in(text) is None or any(asked_in(part.text) for part in parts):
+        return parts
+    return (
+        *(part for part in parts if part.act in TOLD and part.text != text),
+        Acted(Act.OTHER, text),
+    )
+
+
+def _as_asked(part: Acted) -> Acted:
+    """What a turn of phrase asks for is no evidence, and no success."""
+    is_taken = part.act in TOLD | {Act.SUCCESS, Act.OFF_TOPIC} and asked_in(part.text)
+    return Acted(Act.OTHER, part.text) if is_taken else part
+
+
 def _as_denial(part: Acted) -> Acted:
     """Who says that it is not the driver, and does not ask why, states something."""
     states = scope_of(part.text) is Scope.NEGATED and not _ASKS_WHY.search(part.text)
@@ -121,6 +146,15 @@ def _as_history(part: Acted) -> Acted:
     """What worked until something changed tells how the failure began."""
     is_history = part.act is Act.SUCCESS and _ONCE.search(part.text) and not _NOW.search(part.text)
     return Acted(Act.OBSERVATION, part.text) if is_history else part
+
+
+def _as_slowness(part: Acted, message: str) -> Acted:
+    """Two numbers that say that something is slower ask nothing, and no part of a message with them
+    tells of a success: "3200 tok/s last week, now 1900"."""
+    is_told = slowness_in(part.text) and not is_question(part.text)
+    if is_told or (part.act is Act.SUCCESS and slowness_in(message)):
+        return Acted(Act.OBSERVATION, part.text if is_told else message)
+    return part
 
 
 def _as_output(part: Acted, knowledge: KnowledgeBase) -> Acted:

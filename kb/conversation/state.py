@@ -109,6 +109,8 @@ class Statement(msgspec.Struct, frozen=True):
     job_ended: bool = False
     """The job does not run any more."""
     solved: Solved | None = None
+    relapsed: bool = False
+    """What was solved is back."""
 
 
 def statement_from_option(
@@ -160,6 +162,7 @@ def combine(text: str, parts: Sequence[Statement], question: str | None = None) 
         set_aside=tuple(name for part in parts for name in part.set_aside),
         job_ended=any(part.job_ended for part in parts),
         solved=next((part.solved for part in parts if part.solved), None),
+        relapsed=any(part.relapsed for part in parts),
     )
 
 
@@ -177,6 +180,8 @@ class Conversation(msgspec.Struct, frozen=True):
     """That of the user."""
     earlier: tuple[Outcome, ...] = ()
     """How other cases on this machine ended, newest first."""
+    before: Conversation | None = None
+    """The case that this one took the place of: all was diagnosed anew, or forgotten."""
 
     @property
     def question(self) -> Question | None:
@@ -264,8 +269,9 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def solved(self) -> Solved | None:
-        """How it ended, where the user said so."""
-        return next((one.solved for one in reversed(self.statements) if one.solved), None)
+        """How it ended, where the user said so, and did not say that it is back."""
+        ends = (one for one in reversed(self.statements) if one.solved or one.relapsed)
+        return next((one.solved for one in ends), None)
 
     @property
     def done(self) -> frozenset[tuple[str, int]]:

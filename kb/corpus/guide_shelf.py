@@ -10,6 +10,7 @@ from index.documents import Pattern
 from index.signatures import Scanner
 from index.snapshot import Snapshot
 from kb.check import Check
+from kb.corpus.check_names import CheckNames
 from kb.corpus.guide_document import (
     GuideEntry,
     anchor_scanner,
@@ -96,6 +97,11 @@ class GuideShelf:
         if check.id not in self._anchor_scanners:
             self._anchor_scanners[check.id] = anchor_scanner(self._entries[check.id])
         return self._anchor_scanners[check.id]
+
+    @cached_property
+    def check_names(self) -> CheckNames:
+        """The words by which the checks are told apart."""
+        return CheckNames(guide for guide in self.by_id.values() if isinstance(guide, Check))
 
     def finding_scanner(self, check: Check) -> Scanner:
         """Finds what the output of a check shows, as far as it needs no reader."""

@@ -48,10 +48,10 @@ the neighbours; a new run takes as long as the failure takes to come back."""
 _CLOCK = (Loss.EXIT, Loss.RESTART, Loss.ROTATION, Loss.REBOOT)
 """What destroys evidence, the soonest first."""
 
-_ELSEWHERE = 0.2
+_ELSEWHERE = 0.1
 """What a check of a scheduler is worth where the log names another one: it may name only one of
 two."""
-_SCHEDULERS = frozenset({"kubernetes", "slurm"})
+_SCHEDULERS = frozenset({"kubernetes", "slurm", "pbs", "lsf", "flux"})
 
 _PLACES = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
 """The environment that a log names, the innermost first."""

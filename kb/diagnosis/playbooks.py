@@ -14,6 +14,7 @@ from kb.diagnosis.features import PlaybookFeatures
 from kb.diagnosis.model import Match, PlaybookMatch
 from kb.diagnosis.retrieval import to_query
 from kb.evidence import Evidence
+from kb.evidence.paces import slowness_in
 
 MAX_PLAYBOOKS = 3
 """Number of playbooks of a diagnosis; a person who is in a hurry reads the first."""
@@ -84,13 +85,13 @@ def playbook_features(
     evidence: Evidence, incidents: Sequence[Match], knowledge: KnowledgeBase
 ) -> list[PlaybookFeatures]:
     """Of all playbooks, in the order of the shelf. `incidents` are those that may be the cause."""
-    seen = knowledge.guides.symptom_lines(
-        "\n".join(part for line in evidence.lines for part in (line.text, *line.stack))
-    )
+    slowness = list(filter(None, (slowness_in(line.text) for line in evidence.lines)))
+    printed = (part for line in evidence.lines for part in (line.text, *line.stack))
+    seen = knowledge.guides.symptom_lines("\n".join([*printed, *slowness]))
     declaring = Counter(pattern for patterns in seen.values() for pattern in patterns)
     found = {one.id: one for one in knowledge.search(to_query(evidence), TierName.GUIDES)}
     likeness = knowledge.guides.symptom_names.likeness(
-        line.text for line in evidence.lines[:MAX_NAMED_LINES]
+        [*(line.text for line in evidence.lines[:MAX_NAMED_LINES]), *slowness]
     )
     playbooks = knowledge.guides.playbooks
     # What the search did not bring up is at most as near as the last of what it did.

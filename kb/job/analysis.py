@@ -139,9 +139,8 @@ def _ended_well(attempt: Attempt) -> bool:
         return False
     reported = any(log.exited_well for log in attempt.hosts.values())
     ranks = attempt.ranks.values()
-    if any(log.failures for log in ranks):  # cheaper to tell, and the rule
-        return reported
-    return reported or (bool(ranks) and all(log.ended_well for log in ranks))
+    complained = any(log.failures for log in ranks)  # asked first, since it costs nothing
+    return reported or (bool(ranks) and not complained and all(log.ended_well for log in ranks))
 
 
 def _world_size(attempt: Attempt, log: AttributedLog) -> int | None:

@@ -55,6 +55,7 @@ from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.markers import MARKERS, Grade, grade_line
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
+from kb.evidence.paces import slowness_in
 from kb.evidence.secrets import mask_secrets, without_secrets
 from kb.evidence.stacks import read_stack
 from kb.evidence.systems import systems_in
@@ -251,6 +252,7 @@ FUNCTIONS: dict[str, Reader] = {
     "tool_turn": Reader(lambda text: tool_turn(text, ())),
     "find_term": Reader(find_term, ("what is a ",)),
     "language_of": Reader(language_of),
+    "slowness_in": Reader(slowness_in, ("from 1 s to ", "steps: 1 instead of ")),
 }
 
 TALK: dict[str, Callable[[str, Conversation, KnowledgeBase], object]] = {

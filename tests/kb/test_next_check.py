@@ -107,7 +107,12 @@ def test_of_nearly_equal_ones_the_evidence_that_is_lost_first_decides(
 
 @pytest.mark.parametrize(
     ("said", "first"),
-    [("slurm says PD", "scontrol-show-node"), ("kubernetes says Pending", "kubectl-describe-pod")],
+    [
+        ("slurm says PD", "scontrol-show-node"),
+        ("squeue says PD", "scontrol-show-node"),
+        ("sinfo shows the nodes idle", "scontrol-show-node"),
+        ("kubernetes says Pending", "kubectl-describe-pod"),
+    ],
 )
 def test_a_check_of_the_scheduler_that_runs_there_comes_first(
     knowledge: KnowledgeBase, said: str, first: str

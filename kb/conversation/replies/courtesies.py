@@ -15,7 +15,7 @@ from kb.conversation.replies.answer import (
     with_task,
 )
 from kb.conversation.replies.candidates import alternatives
-from kb.conversation.replies.steps import how
+from kb.conversation.replies.how import how
 from kb.conversation.state import Conversation
 from kb.conversation.subject import is_question, is_statement
 from kb.corpus.base import KnowledgeBase

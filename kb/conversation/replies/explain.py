@@ -34,20 +34,21 @@ def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeB
     language = conversation.language
     compared = compared_terms(acted.text)[:_MAX_COMPARED]
     if compared:
-        return Answer(paragraphs(_meaning(term, language) for term in compared))
+        return Answer(paragraphs(meaning(term, language) for term in compared))
     term = find_term(acted.text, _subject(conversation, knowledge))
     if term is None and act_by_phrase(acted.text) == acted.act:
         return _in_plain_words(conversation, knowledge)
     if term is None:
         return _check_or_nothing(acted, conversation, knowledge)
     lines = tuple(_lines_with(term, conversation))[:1]
-    parts = [_meaning(term, language)]
+    parts = [meaning(term, language)]
     parts += [say("term-in-log", language, quoted=quote_with_location(line)) for line in lines]
     parts.append(say("term-source", language, source=term.source))
     return Answer(paragraphs(parts), lines=lines)
 
 
-def _meaning(term: Term, language: Language) -> str:
+def meaning(term: Term, language: Language) -> str:
+    """The glossary's words for a term."""
     text = term.zh if language is Language.CHINESE else term.en
     return say("term", language, name=term.name, text=text)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 
 from index.tokens import tokenize
 from kb.check import Check, Place
@@ -56,11 +53,15 @@ _PLACES = (
 _SYSTEMS = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
 _MIN_CAUSE_SHARE = 0.5
 """Minimum share of the words of a guess that a cause has, from 0 to 1."""
-_MIN_RARITY = 0.9
-"""Least sum of the rarities, each from 0 to 1, of the words that a check shares with a question:
-one word that only this check has, or two."""
 _LOOKING = frozenset("check see find look show run set get know tell test line really don".split())
 """Words of questions, in the form of `tokenize`, that name no check."""
+_OF_IT = re.compile(
+    r"\b(?:run|do|execute|try|take|paste|read|start) (?:that|this|it|these|those)\b"
+    r"|\bthat command\b"
+    r"|(?:这个|那个|它|这条|这一步|上面的).{0,6}(?:怎么|如何|在哪)|(?:怎么|如何|在哪).{0,3}(?:跑|执行|运行|做|贴)",
+    re.IGNORECASE,
+)
+"""Asks about what was told to do."""
 _MAX_TURNS_BACK = 6
 """Turns in which "it" is looked for; what was said before is forgotten."""
 
@@ -95,6 +96,11 @@ def task_meant(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
         or task_shown(conversation, knowledge, text)
         or task_of(conversation, knowledge)
     )
+
+
+def is_of_it(text: str) -> bool:
+    """Whether a text asks about what was told to do, and names nothing."""
+    return _OF_IT.search(text) is not None
 
 
 def task_named(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Task | None:
@@ -196,30 +202,10 @@ def _check_named(text: str, conversation: Conversation, knowledge: KnowledgeBase
 def check_about(
     text: str, conversation: Conversation, knowledge: KnowledgeBase
 ) -> NextCheck | None:
-    """The check whose title and question have the rarest words of a text, as rare as they are among
-    checks; None without any."""
-    checks = [guide for guide in knowledge.guides.by_id.values() if isinstance(guide, Check)]
-    named = {
-        check.id: _words_of(f"{check.id} {check.title} {check.header.question}") for check in checks
-    }
-    counts = Counter(word for words in named.values() for word in words)
+    """The check whose name, title or question has the rarest words of a text; None without any."""
     asked = set(tokenize(translate(text))) - _LOOKING
-
-    def score(check: Check) -> tuple[float, int]:
-        words = named[check.id]
-        shared = sum(1 - math.log(counts[word]) / math.log(len(checks)) for word in asked & words)
-        return shared, -len(words)
-
-    best = max(checks, key=score, default=None)
-    if best is None or score(best)[0] < _MIN_RARITY:
-        return None
-    return _as_task(best, text, conversation)
-
-
-@lru_cache(maxsize=1_000)
-def _words_of(name: str) -> frozenset[str]:
-    """Of the names of all checks."""
-    return frozenset(tokenize(name.replace("-", " ")))
+    best = knowledge.guides.check_names.nearest(asked)
+    return _as_task(best, text, conversation) if best else None
 
 
 def _programs(check: Check) -> set[str]:

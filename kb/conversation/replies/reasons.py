@@ -7,14 +7,16 @@ from collections.abc import Iterator
 
 from kb.conversation.acts import Acted
 from kb.conversation.commands import to_command
+from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, in_language, say
 from kb.conversation.naming import position_of, record_by_name
-from kb.conversation.next_step import cause_shown, check_to_run, symptom_of
+from kb.conversation.next_step import cause_shown, check_to_run, name_of, open_steps, symptom_of
 from kb.conversation.passages import passage_about
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.replies.answer import (
     Answer,
     named_cause,
+    paragraphs,
     sentences,
     what_leads,
     with_leader,
@@ -25,6 +27,7 @@ from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import (
     beginning,
     cite,
+    describe_step,
     first_sentence,
     prose,
     quote,
@@ -35,7 +38,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import declared_pattern
 from kb.diagnosis import Match, NextCheck, PlaybookMatch
 from kb.evidence import EvidenceLine
-from kb.incident import Incident, Strength
+from kb.incident import Incident, Signature, Strength
 from kb.playbook import Cause, Share
 from kb.verdict import percent
 
@@ -109,6 +112,27 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         said = say("no-record", language, name=quote(guess)) if named else ""
         return with_leader(said or say("nothing-speaks", language), conversation, knowledge)
     return _why_not_record(incident, conversation, knowledge)
+
+
+def prove(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """How to be sure of the record that leads without a change: its next step that only looks, and
+    the signs that the log does not show yet. None where a symptom leads: its check tells."""
+    incident = first_record(conversation)
+    if incident is None or symptom_of(conversation, knowledge):
+        return None
+    language = conversation.language
+    looks = (one for one in open_steps(incident, conversation) if only_looks(one.step))
+    step = next(looks, None)
+    signs = [quote(sign.pattern) for sign in _absent(incident, conversation)[:_MAX_PATTERNS_NAMED]]
+    parts = [
+        say("prove", language, record=cite(incident, language)),
+        describe_step(incident.id, step.number, step.step, language) if step else "",
+        say("prove-signs", language, patterns=", ".join(signs)) if signs else "",
+        *_would_tell(incident, conversation),
+        say("prove-spare", language),
+    ]
+    shows = (name_of(step),) if step else ()
+    return Answer(paragraphs(parts), shows=shows, records=(incident.id,))
 
 
 def _names_unknown(acted: Acted) -> bool:
@@ -226,9 +250,7 @@ def _lines(match: Match | None) -> tuple[EvidenceLine, ...]:
 
 def _missing(incident: Incident, conversation: Conversation) -> Iterator[str]:
     """Its signatures that the log does not have, the strong ones before the weak."""
-    seen = {hit.pattern for hit in conversation.diagnosis.evidence.hits}
-    absent = [sign for sign in incident.header.signatures if declared_pattern(sign) not in seen]
-    absent.sort(key=lambda sign: sign.strength is not Strength.STRONG)
+    absent = _absent(incident, conversation)
     if absent:
         yield say(
             "missing",
@@ -237,6 +259,12 @@ def _missing(incident: Incident, conversation: Conversation) -> Iterator[str]:
             total=len(incident.header.signatures),
             patterns=", ".join(quote(sign.pattern) for sign in absent[:_MAX_PATTERNS_NAMED]),
         )
+
+
+def _absent(incident: Incident, conversation: Conversation) -> list[Signature]:
+    seen = {hit.pattern for hit in conversation.diagnosis.evidence.hits}
+    absent = [sign for sign in incident.header.signatures if declared_pattern(sign) not in seen]
+    return sorted(absent, key=lambda sign: sign.strength is not Strength.STRONG)
 
 
 def _about(incident: Incident, conversation: Conversation, *, speaks_for: bool) -> Iterator[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import msgspec
 
 from kb.conversation.acts import Acted
@@ -28,8 +31,14 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.incident import Incident
 from kb.playbook import Cause, Playbook
-from kb.verdict import percent
+from kb.verdict import Verdict, percent
 
+_BY_ITSELF = re.compile(
+    r"\b(?:by itself|on its own|itself|magically|no idea why|nobody did anything)\b"
+    r"|自己(?:就)?(?:好|恢复)|莫名其妙.{0,4}好|自动(?:好|恢复)",
+    re.IGNORECASE,
+)
+"""It works, and nobody knows why."""
 _MAX_RECORDS_COMPARED = 3
 """Likeliest records whose steps are compared with what is said to have helped."""
 
@@ -44,13 +53,15 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     if symptom and shown and helped is None:
         return _success_of_cause(acted, *shown, conversation)
     named = record_meant(acted.text, conversation, knowledge)
-    incident = helped.incident if helped else named or first_record(conversation)
+    incident = helped.incident if helped else named or _proven(conversation)
     solved = Solved(incident.id if incident else "", helped.number if helped else 0)
     said = say("success", language)
     statement = Statement(acted.text, says=(said,), solved=solved)
     if incident is None:
-        unknown = sentences([said, say("success-unknown", language)])
-        text = paragraphs([unknown, say("prevent-everywhere", language)])
+        unknown = sentences([said, *_perhaps(conversation), say("success-unknown", language)])
+        by_itself = _BY_ITSELF.search(acted.text)
+        key = "success-by-itself" if by_itself else "prevent-everywhere"
+        text = paragraphs([unknown, say(key, language)])
         return Answer(text, statement=statement)
     parts = [
         sentences([said, _was(incident, helped, conversation)]),
@@ -63,6 +74,20 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         parts.append(say("prevent-everywhere", language))
     parts.append(say("success-offer", language))
     return Answer(paragraphs(parts), records=(incident.id,), statement=statement)
+
+
+def _proven(conversation: Conversation) -> Incident | None:
+    """The record that leads, where it is above the bar or the user went by it."""
+    incident = first_record(conversation)
+    followed = any(incident and name == incident.id for name, _number in conversation.done)
+    return incident if conversation.verdict is Verdict.MATCH or followed else None
+
+
+def _perhaps(conversation: Conversation) -> Iterator[str]:
+    """What led, where nothing proves it."""
+    for match in conversation.matches[:1]:
+        record, share = cite(match.incident, conversation.language), percent(match.confidence)
+        yield say("success-perhaps", conversation.language, record=record, share=share)
 
 
 def _success_of_cause(

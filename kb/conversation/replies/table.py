@@ -7,23 +7,33 @@ from collections.abc import Callable
 import msgspec
 
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted
+from kb.conversation.asked import Asked, asked_in
+from kb.conversation.replies.again import (
+    all_wait,
+    brief,
+    drain,
+    logs,
+    normal,
+    recurs,
+    relapse,
+    repeat,
+    so_far,
+)
 from kb.conversation.replies.answer import Answer
+from kb.conversation.replies.bits import bits
 from kb.conversation.replies.candidates import most_likely, others
 from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
+from kb.conversation.replies.everywhere import everywhere
 from kb.conversation.replies.explain import explain_term
+from kb.conversation.replies.guesses import guess, place, whom
+from kb.conversation.replies.how import how
 from kb.conversation.replies.notes import hand_over, summarise
-from kb.conversation.replies.reasons import why, why_not
+from kb.conversation.replies.reasons import prove, why, why_not
 from kb.conversation.replies.remedies import prevent, show_fix, workaround
 from kb.conversation.replies.results import failure, success
-from kb.conversation.replies.steps import (
-    cannot,
-    cost,
-    dont_know,
-    how,
-    next_step,
-    safe,
-    yes,
-)
+from kb.conversation.replies.safety import cost, safe
+from kb.conversation.replies.shown import shown
+from kb.conversation.replies.steps import cannot, dont_know, next_step, yes
 from kb.conversation.state import Conversation, ReplyAct
 from kb.corpus.base import KnowledgeBase
 
@@ -54,6 +64,25 @@ _REPLIES: dict[Act, _Reply] = {
     Act.YES: yes,
     Act.OTHER: other,
 }
+_ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None]] = {
+    Asked.EVERYWHERE: everywhere,
+    Asked.SHOWN: shown,
+    Asked.BITS: bits,
+    Asked.GUESS: guess,
+    Asked.PLACE: place,
+    Asked.PROVE: prove,
+    Asked.ALL_WAIT: all_wait,
+    Asked.RECURS: recurs,
+    Asked.REPEAT: repeat,
+    Asked.BRIEF: brief,
+    Asked.WHOM: whom,
+    Asked.LOGS: logs,
+    Asked.DRAIN: drain,
+    Asked.NORMAL: normal,
+    Asked.SO_FAR: so_far,
+    Asked.RELAPSE: relapse,
+}
+"""Requests that a turn of phrase tells, whatever the act is. None: it is answered by its act."""
 _FIXED = {
     Act.NO: "all-right",
     Act.WHO: "who",
@@ -76,6 +105,10 @@ _DOES = {
 def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What to say to a part of a message that is no evidence."""
     acted = Acted(acted.act, acted.text[:MAX_TALK_CHARACTERS])  # a request is not longer
+    asked = asked_in(acted.text)
+    told = _ASKED[asked](acted, conversation, knowledge) if asked else None
+    if told:
+        return told
     key = _FIXED.get(acted.act)
     reply = _REPLIES.get(acted.act, other)
     answer = fixed(key, conversation) if key else reply(acted, conversation, knowledge)

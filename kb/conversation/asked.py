@@ -1,0 +1,94 @@
+"""Requests that are told by a turn of phrase alone, whatever the classifier makes of the rest: rows
+of `asked.toml`, in English and Chinese."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+
+class Asked(StrEnum):
+    """What is asked for."""
+
+    EVERYWHERE = "everywhere"
+    """The command for all hosts at once."""
+    SHOWN = "shown"
+    """What the last thing that was shown does."""
+    BITS = "bits"
+    """What the bits of a number stand for."""
+    GUESS = "guess"
+    """Whether it is the part that is named: the switch, the driver, our code."""
+    PLACE = "place"
+    """Whether it is the rank, GPU or host that is named."""
+    PROVE = "prove"
+    """How to be sure of the cause before anything is changed."""
+    ALL_WAIT = "all-wait"
+    """Whether one rank or host can hold up the others."""
+    RECURS = "recurs"
+    """The same place fails time and again."""
+    REPEAT = "repeat"
+    """The last reply again, perhaps in the other language."""
+    BRIEF = "brief"
+    """What leads and what to do, in two lines."""
+    WHOM = "whom"
+    """Whose business it is."""
+    LOGS = "logs"
+    """Where the logs are."""
+    DRAIN = "drain"
+    """How a host is taken out of use."""
+    NORMAL = "normal"
+    """Whether what is seen is as it should be."""
+    SO_FAR = "so-far"
+    """It works up to now; nobody can tell yet."""
+    RELAPSE = "relapse"
+    """What was solved is back."""
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ways to ask for something."""
+
+    asks: Asked
+    pattern: tuple[str, ...]
+    unless: tuple[str, ...] = ()
+    """In the same text it is something else."""
+    examples: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Texts that only look like it."""
+
+
+_MAX_CHARACTERS = 300
+"""Of a request; a longer text tells something."""
+
+
+def asked_in(text: str) -> Asked | None:
+    """What a text asks for by a turn of phrase; None where it has none. The first row counts."""
+    if len(text) > _MAX_CHARACTERS or "\n" in text:
+        return None
+    for asked, said, unless in _compiled():
+        if said.search(text) and not (unless and unless.search(text)):
+            return asked
+    return None
+
+
+@cache
+def asked_rows() -> tuple[Row, ...]:
+    """All rows, in the order in which they are tried."""
+    source = files("kb.conversation").joinpath("asked.toml").read_bytes()
+    return msgspec.convert(tomllib.loads(source.decode())["row"], tuple[Row, ...])
+
+
+@cache
+def _compiled() -> list[tuple[Asked, re.Pattern[str], re.Pattern[str] | None]]:
+    return [
+        (row.asks, _any_of(row.pattern), _any_of(row.unless) if row.unless else None)
+        for row in asked_rows()
+    ]
+
+
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
