@@ -94,6 +94,11 @@ class Snapshot:
         """State of the sources that the last update was given."""
         return str(self._meta.get("fingerprint") or "")
 
+    @property
+    def notice(self) -> str:
+        """What whoever opens it is to be told of its sources, as they were at the last update."""
+        return str(self._meta.get("notice") or "")
+
     def __len__(self) -> int:
         with store_errors(self._where):
             return int(only_row(self._connection, "SELECT count(*) FROM documents")[0])
