@@ -95,6 +95,11 @@ class Snapshot:
         """State of the sources that the last update was given."""
         return str(self._meta.get("fingerprint") or "")
 
+    @property
+    def notice(self) -> str:
+        """What whoever opens it is to be told of its sources, as they were at the last update."""
+        return str(self._meta.get("notice") or "")
+
     def __len__(self) -> int:
         return int(self._length)
 

@@ -75,13 +75,15 @@ class Store:
         *,
         unchanged: Collection[str] = (),
         rebuild: bool = False,
+        notice: str = "",
     ) -> Changes:
         """Bring the store to hold exactly `documents` and the stored ones with an id in
         `unchanged`, in one transaction; readers see what was there before until it commits.
 
         Only passages that no stored vector covers are encoded; `encoder` is called only then.
         With `rebuild` nothing stored is used. `fingerprint` names the state of the sources, see
-        `Snapshot.fingerprint`; `extra_patterns` are compiled for `Snapshot.extra_scanner`.
+        `Snapshot.fingerprint`; `extra_patterns` are compiled for `Snapshot.extra_scanner`, and
+        `notice` is kept for `Snapshot.notice`.
 
         Raises:
             StoreDamaged: the store is corrupt; `clear` it and update again.
@@ -98,6 +100,7 @@ class Store:
             if changed or not self._is_published(connection):
                 self._publish(connection, scanner)
             set_meta(connection, "fingerprint", fingerprint)
+            set_meta(connection, "notice", notice)
         self._remove_old_vectors()
         return msgspec.structs.replace(changes, encoded=encoded, rejected=scanner.rejected)
 

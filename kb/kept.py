@@ -69,8 +69,8 @@ class KeptList(Generic[Entry]):
     def _read(self) -> tuple[Entry, ...]:
         try:
             data = read_regular(self._path)
-        except FileNotFoundError:
-            return ()
+        except (FileNotFoundError, NotADirectoryError):
+            return ()  # nothing was ever kept there
         losses: list[str] = []
         found = tuple(self._entries(data, losses.append))
         if losses:

@@ -10,7 +10,7 @@ import glob
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Any, cast
@@ -38,7 +38,7 @@ def find_units(arguments: Iterable[str], unit: Unit, listed: Iterable[str] = ())
         MissingExtraError: an argument is a URL and fsspec is not installed.
     """
     named = {path for argument in arguments for path in _expanded(argument, unit)}
-    return sorted(named.union(*(_listed(path, unit) for path in listed)))
+    return _each_once(named.union(*(_listed(path, unit) for path in listed)))
 
 
 def open_log(unit: str) -> Log:
@@ -48,6 +48,16 @@ def open_log(unit: str) -> Log:
         LogError: it does not exist or cannot be read.
     """
     return _remote_log(unit) if _is_remote(unit) else Log.from_paths([Path(unit)])
+
+
+def _each_once(paths: Iterable[str]) -> list[str]:
+    """Of a path that is spelt in several ways (`a.log`, `./a.log`), the shortest."""
+    base = PurePath()
+    with suppress(OSError):  # the working directory is gone
+        base = Path.cwd()
+    shortest_last = sorted(paths, key=lambda path: (-len(path), path))
+    spelt = {path if _is_remote(path) else base / path: path for path in shortest_last}
+    return sorted(spelt.values())
 
 
 def _listed(path: str, unit: Unit) -> list[str]:

@@ -84,7 +84,7 @@ begin() {
     run=0
     trap stopped_by_signal HUP INT TERM
     trap '' XFSZ # a file that may not grow is an error of whoever writes it
-    mkdir "$work/$name" || no_room
+    mkdir "$work/$name" 2>/dev/null || no_room
     list=$work/$name/collected
     end=$(($(now) + ${KB_COLLECT_SECONDS:-300}))
     count=0
@@ -116,7 +116,7 @@ skip() {
 # The processes on GPUs, without the workers that they started; where there are none, all of Python.
 # Only what a stuck process cannot block is read first: `cmdline` and `environ` can hang with it.
 find_processes() {
-    cat >"$work/command" <<'END_OF_COMMAND'
+    cat 2>/dev/null >"$work/command" <<'END_OF_COMMAND' || no_room
 on_gpus=$(ls -l /proc/[0-9]*/fd 2>/dev/null | awk '
     /^\/proc\// { split($0, part, "/"); process = part[3] }
     / -> \/dev\/(nvidia[0-9]|kfd|davinci[0-9])/ { print process }' | sort -un)
@@ -149,7 +149,7 @@ done
 END_OF_COMMAND
     limited 10 || note remark 'to list the processes took more than 10 s'
     has_room
-    cp "$work/$run.raw" "$work/processes" || no_room
+    cp "$work/$run.raw" "$work/processes" 2>/dev/null || no_room
     kind=rank # those of a job, where one says which it is
     grep -q '^rank ' "$work/processes" || kind=process
     found=$(sed -n "s/^$kind \([0-9]*\).*/\1/p" "$work/processes" | head -n "$max_values" | tr '\n' ' ')
@@ -179,7 +179,7 @@ interfaces() {
 check() {
     id=$1 seconds=${KB_COLLECT_LIMIT:-$2} tool=$3 need=$4
     shift 4
-    { echo 'sudo() { "$@"; }' && cat; } >"$work/command" || no_room
+    { echo 'sudo() { "$@"; }' && cat; } 2>/dev/null >"$work/command" || no_room
     case $need in
         root) [ "$(id -u)" = 0 ] || { skip "$id" 'it needs root' && return; } ;;
         pause) [ "${KB_COLLECT_PAUSE:-}" != no ] || { skip "$id" 'it stops a process for a moment' && return; } ;;
@@ -208,14 +208,14 @@ check() {
     fi
     mv "$work/command" "$work/form"
     for one in $several_given; do
-        cp "$work/form" "$work/command" || no_room
+        cp "$work/form" "$work/command" 2>/dev/null || no_room
         fill_in "$several" "$one"
         take "$id$(rank_of "$several" "$one").$several-$(printf %s "$one" | tr -c 'A-Za-z0-9_' _)"
     done
 }
 
 fill_in() {
-    sed "s|@$1@|$2|g" "$work/command" >"$work/filled" || no_room
+    sed "s|@$1@|$2|g" "$work/command" 2>/dev/null >"$work/filled" || no_room
     mv "$work/filled" "$work/command"
 }
 
@@ -229,7 +229,7 @@ take() {
     limited "$seconds" && ended=yes || ended=
     has_room
     raw=$work/$run.raw
-    head -c "$max_bytes" "$raw" | sed -E -f "$work/mask" >"$work/$name/$1.txt" || no_room
+    head -c "$max_bytes" "$raw" | sed -E -f "$work/mask" 2>/dev/null >"$work/$name/$1.txt" || no_room
     note taken "$1"
     if [ -z "$ended" ]; then
         note stopped "$1" "did not end within $seconds s"
@@ -298,7 +298,7 @@ has_room() {
 }
 
 write_mask() {
-    cat >"$work/mask" <<'END_OF_RULES' || no_room
+    cat 2>/dev/null >"$work/mask" <<'END_OF_RULES' || no_room
 /-----BEGIN [A-Z ]*PRIVATE KEY/,/-----END [A-Z ]*PRIVATE KEY/s/.*/<secret>/
 s#([A-Za-z][A-Za-z0-9+.-]*://)[^/@[:space:]"']+@#\1<secret>@#g
 s/([Aa][Uu][Tt][Hh][Oo][Rr][Ii][Zz][Aa][Tt][Ii][Oo][Nn]["']?[[:space:]]*[:=][[:space:]]*["']?)[^"']+/\1<secret>/g
@@ -315,12 +315,12 @@ finish() {
     cd "$work" || no_room
     set -- "$name"/*.txt
     [ -e "$1" ] || set --
-    tar -cf "$archive" "$name/collected" "$@" || no_room
+    tar -cf "$archive" "$name/collected" "$@" 2>/dev/null || no_room
     if have gzip; then
-        gzip "$archive" || no_room
+        gzip "$archive" 2>/dev/null || no_room
         archive=$archive.gz
     fi
-    mv "$archive" "$directory/$archive" || no_room
+    mv "$archive" "$directory/$archive" 2>/dev/null || no_room
     cd "$directory" || exit
     rm -rf "$work"
     echo "kb collect: $host: $count outputs in $directory/$archive"

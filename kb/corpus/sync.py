@@ -71,6 +71,8 @@ class IndexSync:
         try:
             snapshot = self._store.open()
             if snapshot.fingerprint == (fingerprint or self._source.fingerprint()):
+                if snapshot.notice:
+                    self._notify(snapshot.notice)
                 return snapshot
             snapshot.close()
         except StoreMissing:
@@ -105,17 +107,17 @@ class IndexSync:
         try:
             # Else a process that finds the old damage clears the index before it is opened here.
             with self._store.locked(self._notify):
-                _changes, problems = self.update()
+                self.update()
                 snapshot = self._store.open()
         except StoreDamaged:
             raise
         except StoreError as error:
             self._notify(f"{error}; using an index in memory, so each start takes longer")
             store = Store(None)
-            _changes, problems = self._fill(store)
+            self._fill(store)
             snapshot = store.open()
-        if problems:
-            self._notify(skipped(problem.path for problem in problems))
+        if snapshot.notice:
+            self._notify(snapshot.notice)
         return snapshot
 
     def _fill(self, store: Store, rebuild: bool = False) -> tuple[Changes, list[Problem]]:
@@ -134,6 +136,9 @@ class IndexSync:
                 self._extra_patterns,
                 unchanged=content.unchanged,
                 rebuild=rebuild,
+                notice=skipped(problem.path for problem in content.problems)
+                if content.problems
+                else "",
             )
         for pattern in changes.rejected:
             self._notify(f"the signature `{pattern.text}` does not compile and is left out")

@@ -327,12 +327,13 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(nodes: Nodes, script: by
     assert list(nodes.left.iterdir()) == []
 
 
+@pytest.mark.parametrize("size", ["8k", "400k"])
 def test_a_disk_that_fills_up_is_one_sentence_and_leaves_nothing(
-    nodes: Nodes, tmp_path: Path
+    nodes: Nodes, tmp_path: Path, size: str
 ) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)]
     if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("only root can mount a small disk")
     try:
@@ -340,6 +341,7 @@ def test_a_disk_that_fills_up_is_one_sentence_and_leaves_nothing(
         run = nodes.run(nodes.script("fills-disk"), env={"KB_COLLECT_DIR": str(disk)})
         assert run.returncode == 1
         assert b"perhaps the disk is full" in run.stderr
+        assert run.stderr.count(b"\n") == 1
         assert list(disk.iterdir()) == []
     finally:
         subprocess.run(["umount", str(disk)], check=True)

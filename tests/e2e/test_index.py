@@ -66,6 +66,8 @@ def test_a_broken_file_of_a_team_takes_no_shipped_record_away(
     assert ANSWER in run.stdout.decode()
     assert "[broken" not in run.stdout.decode()
     assert run.stderr.decode().count(f"team/{ANSWER}.md") == 1
+    again = kb(*command, "--incidents", str(tmp_path / "team"), stdin=QUESTION, cache=cache)
+    assert again.stderr.decode().count(f"team/{ANSWER}.md") == 1, "as long as it is broken"
 
 
 def test_team_directory_adds_and_changed_files_are_found_at_once(

@@ -92,6 +92,8 @@ def test_nothing_to_go_on_with_is_one_sentence(small: Small, tmp_path: Path) -> 
     assert none.stderr.decode() == (
         "Error: there is no conversation to go on with; start one: kb chat TEXT\n"
     )
+    nowhere = small.kb("chat", "--resume", "--jsonl", stdin=b"", env={"KB_STATE": "/dev/null"})
+    assert (nowhere.returncode, nowhere.stdout, nowhere.stderr) == (2, b"", none.stderr)
     both = chat(small, "--resume", SHM)
     assert both.returncode == 2
     off = tmp_path / "config.toml"

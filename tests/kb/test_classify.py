@@ -167,6 +167,8 @@ def test_what_a_pattern_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "b.log").write_text("x")
     monkeypatch.chdir(tmp_path)
     assert find_units(["**/*.log"], Unit.FILE) == ["b.log", "jobs/one/a.log"]
+    assert find_units(["jobs/*", "./jobs/one", "jobs/one/"], Unit.JOB) == ["jobs/one"]
+    assert find_units(["b.log", "./b.log", str(Path.cwd() / "b.log")], Unit.FILE) == ["b.log"]
     assert find_units(["jobs/*/"], Unit.JOB) == ["jobs/one"]
     assert find_units(["./j*/[o]ne/*"], Unit.FILE) == ["jobs/one/a.log"]
 
