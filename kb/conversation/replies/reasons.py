@@ -22,7 +22,13 @@ from kb.conversation.replies.answer import (
     with_leader,
     with_passage,
 )
-from kb.conversation.replies.meant import cause_like, first_record, record_meant, task_shown
+from kb.conversation.replies.meant import (
+    cause_like,
+    check_about,
+    first_record,
+    record_meant,
+    task_shown,
+)
 from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import (
     beginning,
@@ -114,11 +120,13 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     return _why_not_record(incident, conversation, knowledge)
 
 
-def prove(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+def prove(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
     """How to be sure of the record that leads without a change: its next step that only looks, and
-    the signs that the log does not show yet. None where a symptom leads: its check tells."""
+    the signs that the log does not show yet. None where a symptom leads, whose check tells, and
+    where something else is to be made sure of."""
     incident = first_record(conversation)
-    if incident is None or symptom_of(conversation, knowledge):
+    is_named = check_about(acted.text, conversation, knowledge)
+    if incident is None or is_named or symptom_of(conversation, knowledge):
         return None
     language = conversation.language
     looks = (one for one in open_steps(incident, conversation) if only_looks(one.step))
