@@ -241,7 +241,7 @@ def test_thousands_of_different_errors_are_no_problem() -> None:
     ("text", "systems"),
     [
         ("it hangs, no error, slurm, 8 nodes", ("slurm",)),
-        ("no docker, slurm or kubernetes here", ()),
+        ("no docker, slurm or kubernetes", ()),
         ("we don't use docker, it runs under slurm", ("slurm",)),
     ],
 )
