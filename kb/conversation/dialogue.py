@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 
 import msgspec
 
-from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted
+from kb.conversation.acts import COURTESIES, MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.asked import asked_in
 from kb.conversation.cases import diagnosed_again, is_bare, opened, opened_by_question, start_over
@@ -75,7 +75,9 @@ def _acted(
 ) -> Conversation:
     acts = {part.act for part in parts}
     if Act.UNDO in acts and Act.START_OVER not in acts:
-        return _undo(conversation, knowledge)
+        rest = [part for part in parts if part.act not in COURTESIES | {Act.UNDO}]
+        undone = _undo(conversation, knowledge)
+        return _told_or_asked(undone, text, rest, knowledge) if rest else undone
     if Act.START_OVER in acts:
         case = told_in([part for part in parts if part.act is not Act.START_OVER])
         fresh = start_over(conversation, knowledge, "forgotten" if case else "start-over")

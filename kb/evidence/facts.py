@@ -54,8 +54,8 @@ _NOT_USED = re.compile(
     r"(?=\s*(?:[,.;:!)]|$))|(?:没有?|不|未)(?:使用|用|开|启用|在)\s?(?P<zh>容器|[\w-]+)",
     re.IGNORECASE | re.MULTILINE | re.ASCII,
 )
-"""A person says that something does not run: "we do not use docker", "没有用 deepspeed". A list goes
-on behind a comma only where it ends in "or": "no error, slurm, 8 nodes" runs with slurm."""
+"""A person says that something does not run: "we do not use docker", "没有用 deepspeed". A list
+goes on behind a comma only where it ends in "or": "no error, slurm" runs with slurm."""
 _COLLECTIVE = re.compile(
     r"OpType=_?(?P<op>[A-Z_]+)|\b(?P<name>all[-_ ]?(?:gather|reduce)|reduce[-_ ]?scatter)",
     re.IGNORECASE,

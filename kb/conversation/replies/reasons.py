@@ -15,6 +15,7 @@ from kb.conversation.passages import passage_about
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.replies.answer import (
     Answer,
+    in_short,
     named_cause,
     paragraphs,
     sentences,
@@ -106,7 +107,8 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     if passage:
         return with_passage(passage, "", conversation, knowledge)
     if act_by_phrase(acted.text) == acted.act:
-        return with_leader(say("would-not-help", language), conversation, knowledge)
+        said = say("would-not-help", language)
+        return with_leader(sentences([said, *_advised(conversation)]), conversation, knowledge)
     cause = cause_like(guess, conversation, knowledge)
     if cause:
         return _about_cause(*cause, conversation, knowledge)
@@ -118,6 +120,15 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         said = say("no-record", language, name=quote(guess)) if named else ""
         return with_leader(said or say("nothing-speaks", language), conversation, knowledge)
     return _why_not_record(incident, conversation, knowledge)
+
+
+def _advised(conversation: Conversation) -> Iterator[str]:
+    """What the record that leads advises: its next step that changes something."""
+    incident = first_record(conversation)
+    steps = open_steps(incident, conversation) if incident else ()
+    for step in [one for one in steps if not only_looks(one.step)][:1]:
+        language = conversation.language
+        yield say("advised", language, what=in_short(step, language))
 
 
 def prove(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
