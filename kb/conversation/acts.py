@@ -19,7 +19,7 @@ from kb.conversation.act_model import load_act_model
 from kb.conversation.commands import Request, to_command
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.simplified import simplified
-from kb.conversation.subject import is_of_the_field
+from kb.conversation.subject import is_of_the_field, is_question
 from kb.conversation.terms import asked_term
 from kb.evidence.nature import is_human_written, is_log
 from kb.log.clean import replace_surrogates, strip_controls, without_escapes
@@ -224,7 +224,9 @@ def _said(text: str) -> tuple[Acted, ...]:
     acts = {reading.act for reading in readings}
     if Act.SUCCESS in acts and acts & _NOT_WELL and _STILL.search(text):
         return (Acted(Act.OBSERVATION, text),)
-    if len(acts) > 1 and min(reading.share for reading in readings) >= whole.share:
+    is_sure = min(reading.share for reading in readings) >= whole.share
+    hides = whole.act in COURTESIES and is_question(parts[-1])  # "thanks. can I see it run?"
+    if len(acts) > 1 and (is_sure or hides):
         return tuple(Acted(one.act, part) for one, part in zip(readings, parts, strict=True))
     return tuple(_in_one_sentence(text, whole.act)) or (Acted(whole.act, text),)
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence, Set
 
 import msgspec
 
-from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted
+from kb.conversation.acts import COURTESIES, MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.answers import is_answer, match_answer
-from kb.conversation.asked import asked_in
+from kb.conversation.asked import Asked, asked_in
 from kb.conversation.cases import diagnosed_again, is_bare, opened, opened_by_question, start_over
 from kb.conversation.interpret import interpret, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
@@ -73,9 +73,13 @@ def _cleaned(text: str) -> str:
 def _acted(
     conversation: Conversation, text: str, parts: Sequence[Acted], knowledge: KnowledgeBase
 ) -> Conversation:
+    if conversation.solved and asked_in(text) is Asked.RELAPSE:
+        return _answers(conversation, [Acted(Act.FAILURE, text)], knowledge)
     acts = {part.act for part in parts}
     if Act.UNDO in acts and Act.START_OVER not in acts:
-        return _undo(conversation, knowledge)
+        rest = [part for part in parts if part.act not in COURTESIES | {Act.UNDO}]
+        undone = _undo(conversation, knowledge)
+        return _told_or_asked(undone, text, rest, knowledge) if rest else undone
     if Act.START_OVER in acts:
         case = told_in([part for part in parts if part.act is not Act.START_OVER])
         fresh = start_over(conversation, knowledge, "forgotten" if case else "start-over")
@@ -92,7 +96,7 @@ def _told_or_asked(
     acts = {part.act for part in parts}
     evidence = evidence_of(text, parts)
     requests = requests_of(parts)
-    is_asked = any(asked_in(part.text) for part in parts)
+    is_asked = any(asked_in(part.text) not in (None, Asked.RELAPSE) for part in parts)
     if is_bare(conversation) and (evidence or (acts <= _MAY_STATE and not is_asked)):
         return _diagnosed(conversation, evidence or text, knowledge)
     if evidence is None:

@@ -15,6 +15,7 @@ from kb.conversation.language import Language, say
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.state import Statement, statement_from_option
 from kb.evidence.accelerators import FAMILIES, names_family
+from kb.evidence.glossary import translate
 from kb.evidence.systems import alternatives, full_names, system_patterns, systems_in
 from kb.incident import Incident, Topology
 from kb.questions import KnownEnvironment
@@ -174,7 +175,7 @@ def _absent(clause: str, candidates: Sequence[Incident], language: Language) -> 
     first = next(tokenize(what), "")
     if first in _ORDINARY and not named and not _TROUBLE.search(what):
         return None
-    words = set(tokenize(what)) - _ORDINARY
+    words = set(tokenize(translate(what))) - _ORDINARY
     ids = [i.id for i in candidates if _needs(i, named) or words & _printed(i)]
     telling = bool(ids) and len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
     if not telling and not named and not _TROUBLE.search(what):

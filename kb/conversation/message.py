@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from kb.conversation.acts import COURTESIES, Act, Acted, acts_of
-from kb.conversation.asked import asked_in
+from kb.conversation.asked import Asked, asked_in
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import bears_signature, is_output
 from kb.conversation.readings import read_pasted
@@ -42,6 +42,8 @@ _ASKS_WHY = re.compile(
     r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
     re.IGNORECASE,
 )
+_TELLS = frozenset({None, Asked.RELAPSE})
+"""What a turn of phrase asks for where it may tell something."""
 _ONCE = re.compile(
     r"\b(?:yesterday|last (?:week|month|night|year|time)|used to|until|before|earlier|previously"
     r"|originally|this morning|(?:days?|weeks?|months?) ago)\b"
@@ -114,7 +116,7 @@ def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
 def _with_asked(parts: tuple[Acted, ...], text: str) -> tuple[Acted, ...]:
     """Where only the whole message asks for something by a turn of phrase, it does, beside what its
     parts tell."""
-    if asked_in(text) is None or any(asked_in(part.text) for part in parts):
+    if asked_in(text) in _TELLS or any(asked_in(part.text) for part in parts):
         return parts
     return (
         *(part for part in parts if part.act in TOLD and part.text != text),
@@ -124,7 +126,8 @@ def _with_asked(parts: tuple[Acted, ...], text: str) -> tuple[Acted, ...]:
 
 def _as_asked(part: Acted) -> Acted:
     """What a turn of phrase asks for is no evidence, and no success."""
-    is_taken = part.act in TOLD | {Act.SUCCESS, Act.OFF_TOPIC} and asked_in(part.text)
+    asked = asked_in(part.text)
+    is_taken = part.act in TOLD | {Act.SUCCESS, Act.OFF_TOPIC} and asked not in _TELLS
     return Acted(Act.OTHER, part.text) if is_taken else part
 
 

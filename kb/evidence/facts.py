@@ -50,11 +50,12 @@ class Facts(msgspec.Struct, frozen=True):
 _NOT_USED = re.compile(
     r"(?:(?:(?<!can )(?<!could )\b(?:not|never)|(?<!ca)(?<!could)n't)"
     r" (?:us(?:e|ing)|(?:run(?:ning)? )?(?:in|under))(?: an?| any)?|\bno) "
-    r"(?P<what>[\w-]+(?:(?:,? (?:or|and|nor) |, |/)[\w-]+){0,3})"
+    r"(?P<what>[\w-]+(?:/[\w-]+){0,3}(?:(?:, [\w-]+){0,2},? (?:or|and|nor) [\w-]+)?)"
     r"(?=\s*(?:[,.;:!)]|$))|(?:没有?|不|未)(?:使用|用|开|启用|在)\s?(?P<zh>容器|[\w-]+)",
     re.IGNORECASE | re.MULTILINE | re.ASCII,
 )
-"""A person says that something does not run: "we do not use docker", "没有用 deepspeed"."""
+"""A person says that something does not run: "we do not use docker", "没有用 deepspeed". A list
+goes on behind a comma only where it ends in "or": "no error, slurm" runs with slurm."""
 _COLLECTIVE = re.compile(
     r"OpType=_?(?P<op>[A-Z_]+)|\b(?P<name>all[-_ ]?(?:gather|reduce)|reduce[-_ ]?scatter)",
     re.IGNORECASE,

@@ -235,3 +235,15 @@ def test_thousands_of_different_errors_are_no_problem() -> None:
     evidence = evidence_of(text)
     assert evidence.total_lines == len(names) + 1
     assert 0 < len(evidence.lines) < 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "systems"),
+    [
+        ("it hangs, no error, slurm, 8 nodes", ("slurm",)),
+        ("no docker, slurm or kubernetes", ()),
+        ("we don't use docker, it runs under slurm", ("slurm",)),
+    ],
+)
+def test_a_denial_ends_at_a_comma_unless_it_is_a_list(text: str, systems: tuple[str, ...]) -> None:
+    assert find_facts([text]).systems == systems

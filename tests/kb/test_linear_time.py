@@ -29,6 +29,8 @@ from kb.contribute.todo_marks import find_blanks
 from kb.conversation import Conversation, begin, reply
 from kb.conversation.acts import Act, Acted, acts_of
 from kb.conversation.answers import is_answer, match_answer
+from kb.conversation.asked import asked_in
+from kb.conversation.bit_masks import number_asked
 from kb.conversation.commands import to_command
 from kb.conversation.done_steps import parse_done_step
 from kb.conversation.facts import extract_facts
@@ -38,6 +40,7 @@ from kb.conversation.naming import record_by_name
 from kb.conversation.replies import answer_to
 from kb.conversation.scope import clauses_of
 from kb.conversation.speech import tool_turn
+from kb.conversation.suspects import suspect_named
 from kb.conversation.terms import find_term
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
@@ -252,6 +255,9 @@ FUNCTIONS: dict[str, Reader] = {
     "tool_turn": Reader(lambda text: tool_turn(text, ())),
     "find_term": Reader(find_term, ("what is a ",)),
     "language_of": Reader(language_of),
+    "asked_in": Reader(asked_in),
+    "suspect_named": Reader(suspect_named),
+    "number_asked": Reader(number_asked),
     "slowness_in": Reader(slowness_in, ("from 1 s to ", "steps: 1 instead of ")),
 }
 

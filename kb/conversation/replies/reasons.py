@@ -15,6 +15,7 @@ from kb.conversation.passages import passage_about
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.replies.answer import (
     Answer,
+    in_short,
     named_cause,
     paragraphs,
     sentences,
@@ -22,7 +23,13 @@ from kb.conversation.replies.answer import (
     with_leader,
     with_passage,
 )
-from kb.conversation.replies.meant import cause_like, first_record, record_meant, task_shown
+from kb.conversation.replies.meant import (
+    cause_like,
+    check_about,
+    first_record,
+    record_meant,
+    task_shown,
+)
 from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import (
     beginning,
@@ -100,7 +107,8 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     if passage:
         return with_passage(passage, "", conversation, knowledge)
     if act_by_phrase(acted.text) == acted.act:
-        return with_leader(say("would-not-help", language), conversation, knowledge)
+        said = say("would-not-help", language)
+        return with_leader(sentences([said, *_advised(conversation)]), conversation, knowledge)
     cause = cause_like(guess, conversation, knowledge)
     if cause:
         return _about_cause(*cause, conversation, knowledge)
@@ -114,11 +122,22 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     return _why_not_record(incident, conversation, knowledge)
 
 
-def prove(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
-    """How to be sure of the record that leads without a change: its next step that only looks, and
-    the signs that the log does not show yet. None where a symptom leads: its check tells."""
+def _advised(conversation: Conversation) -> Iterator[str]:
+    """What the record that leads advises: its next step that changes something."""
     incident = first_record(conversation)
-    if incident is None or symptom_of(conversation, knowledge):
+    steps = open_steps(incident, conversation) if incident else ()
+    for step in [one for one in steps if not only_looks(one.step)][:1]:
+        language = conversation.language
+        yield say("advised", language, what=in_short(step, language))
+
+
+def prove(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """How to be sure of the record that leads without a change: its next step that only looks, and
+    the signs that the log does not show yet. None where a symptom leads, whose check tells, and
+    where something else is to be made sure of."""
+    incident = first_record(conversation)
+    is_named = check_about(acted.text, conversation, knowledge)
+    if incident is None or is_named or symptom_of(conversation, knowledge):
         return None
     language = conversation.language
     looks = (one for one in open_steps(incident, conversation) if only_looks(one.step))
