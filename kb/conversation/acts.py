@@ -142,6 +142,13 @@ _SURE = 0.8
 _STILL = re.compile(r"\b(?:still|but|though)\b|还是|仍|依然|但|不过|可是", re.IGNORECASE)
 """Not all is well."""
 
+_ROW = re.compile(
+    r"(?i:[ \t]*+(?=(?:global[ _])?(?:step|iter|epoch|batch)))"
+    r"(?:[A-Za-z_][\w/.%-]{0,40}[ \t:=]{1,3}-?\d[\w.+-]{0,20}%?(?:[ \t,;|]{1,4}|$)"
+    r"(?:\([^()\n]{0,40}\)[ \t,;|]{1,4})?){2,}(?:(?:<|#|←).*)?$"
+)
+"""Names, each with a number, as a training prints them; people add their remark behind it."""
+
 _COMMANDS = {
     Request.HELP: Act.WHO,
     Request.UNDO: Act.UNDO,
@@ -202,7 +209,8 @@ def _looks(lines: Sequence[str]) -> Iterator[bool]:
             behind_prompt = True
         elif is_human_written(line):
             behind_prompt = False
-        yield behind_prompt or (is_log([line]) and not is_human_written(line))
+        looks_printed = is_log([line]) or _ROW.match(line) is not None
+        yield behind_prompt or (looks_printed and not is_human_written(line))
 
 
 def _printed(text: str) -> Acted:

@@ -8,7 +8,7 @@ import msgspec
 
 from index.tokens import tokenize
 from kb.conversation.acts import COURTESIES, Act
-from kb.conversation.language import Language, language_of, say
+from kb.conversation.language import Language, say
 from kb.conversation.opening import opening
 from kb.conversation.speech import tool_turn
 from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement, Turn, rank
@@ -164,4 +164,4 @@ def _language_of_input(diagnosis: Diagnosis) -> Language:
     """That of the user's own words. A single line was typed, or pasted by who reads it."""
     if not diagnosis.evidence.told and diagnosis.evidence.total_lines > 1:
         return Language.ENGLISH
-    return language_of("\n".join(line.text for line in diagnosis.evidence.lines))
+    return Language.CHINESE if diagnosis.evidence.has_chinese else Language.ENGLISH

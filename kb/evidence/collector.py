@@ -16,6 +16,7 @@ from kb.evidence.endings import ends_well, is_told_by_a_person
 from kb.evidence.exceptions import RaisedExceptions
 from kb.evidence.facts import find_facts
 from kb.evidence.folding import FoldedLines
+from kb.evidence.glossary import has_chinese
 from kb.evidence.lines import evidence_line, evidence_lines_before
 from kb.evidence.marked import MarkedBlock
 from kb.evidence.markers import Grade
@@ -122,6 +123,7 @@ class Collector:
             in_doubt=self._in_doubt,
             told=told,
             human_written=human_written,
+            has_chinese=any(map(has_chinese, texts)),
         )
 
     def _made_progress(self, tail: Iterable[EvidenceLine]) -> bool:

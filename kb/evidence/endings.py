@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import takewhile
 
 from kb.evidence.markers import denies_failure
 from kb.log.prefixes import split_prefix
@@ -119,7 +120,7 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 _TOLD_IN_CHINESE = re.compile(
-    r"[我咱吗呢吧啊了都就还也才又]|请问|求助|怎么|为什么|为何|什么|但|不过|却|可是|结果(?:却|就|还)|然后"
+    r"[我咱帮吗呢吧啊了都就还也才又]|起不来|请问|求助|怎么|为什么|为何|什么|但|不过|却|可是|结果(?:却|就|还)|然后"
     r"|卡(?:住|死|在|着|很)|不动|没反应|没有反应|不退|不结束|一直|突然|从来|不对|不正常|很慢|太慢|变慢"
     r"|奇怪|没有(?!错误|失败|异常|发现)"
 )
@@ -185,6 +186,22 @@ def is_told_by_a_person(lines: Iterable[str]) -> bool:
     if len(spoken) >= MIN_PASTE_LINES:
         spoken = [*spoken[:SPEAKING_LINES], *spoken[-SPEAKING_LINES:]]
     return any(map(_is_prose, spoken))
+
+
+def pasted_part(lines: Sequence[str]) -> slice:
+    """What is left of a paste without what a person says before it and behind it, as far as words
+    of people tell that for sure."""
+    before = sum(1 for _ in takewhile(_speaks_for_sure, lines[:SPEAKING_LINES]))
+    behind = sum(1 for _ in takewhile(_speaks_for_sure, lines[: -SPEAKING_LINES - 1 : -1]))
+    return slice(before, len(lines) - behind)
+
+
+def _speaks_for_sure(line: str) -> bool:
+    return (
+        _is_prose(line)
+        and not _SHAPED.match(line)
+        and bool(_TOLD.search(line) or _TOLD_IN_CHINESE.search(line))
+    )
 
 
 def _is_prose(line: str) -> bool:

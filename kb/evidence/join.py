@@ -28,6 +28,7 @@ def join(log: Evidence, told: Evidence) -> Evidence:
         in_doubt=log.in_doubt or told.in_doubt,
         told=True,
         human_written=True,
+        has_chinese=log.has_chinese or told.has_chinese,
     )
 
 

@@ -67,6 +67,8 @@ class Evidence(msgspec.Struct, frozen=True):
     `human_written`, because who tells of a problem is never told that all is well."""
     human_written: bool
     """A person speaks in it: whoever asks has a problem, even if no line shows one."""
+    has_chinese: bool
+    """A line of it has Chinese words, if only a few lines were given."""
 
     @property
     def states_failure(self) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from index.progress import Notify, silent_notify
 from kb.containment import contained
 from kb.evidence.collector import SHORT_LINES
+from kb.evidence.endings import pasted_part
 from kb.job.attempt import Attempt, RankLog
 from kb.job.attribution import Prescan, attribute_lines, prescan
 from kb.job.excerpt import excerpt
@@ -66,6 +67,9 @@ def analyse(
     recorded collectives; None where they are not from several ranks. `damaged` are the ranks whose
     record cannot be read. What fails on the way is told and left out."""
     if len(files) == 1 and not dumps:
+        files = {
+            name: lines[pasted_part([one.text for one in lines])] for name, lines in files.items()
+        }
         seen = prescan(*files.values())
         if not seen.several:
             return None

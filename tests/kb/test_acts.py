@@ -196,3 +196,8 @@ def test_who_asks_for_a_term_of_the_glossary_is_heard(text: str) -> None:
 )
 def test_what_is_still_wrong_is_no_success(text: str) -> None:
     assert not {acted.act for acted in acts_of(text)} & {Act.SUCCESS, Act.SAFE}
+
+
+def test_rows_of_a_training_are_no_words_of_a_person() -> None:
+    rows = "step 900 lr 1e-4\nstep 950 lr 0.0\nstep 990 (resumed) lr 2e-4   <- at its peak again"
+    assert [part.act for part in acts_of(rows)] == [Act.PROBLEM]

@@ -20,6 +20,7 @@ from kb.conversation.next_step import task_of
 from kb.conversation.speech import describe_step, first_sentence
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck, diagnose
+from kb.evidence.glossary import has_chinese
 from kb.guides import Record
 from kb.incident import Incident
 from kb.log import Log
@@ -223,3 +224,13 @@ def said(conversation: Conversation) -> str:
 
 def asked(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> str:
     return said(reply(conversation, text, knowledge))
+
+
+def test_a_chinese_line_before_an_english_log_is_answered_in_chinese(
+    knowledge: KnowledgeBase,
+) -> None:
+    log = "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error."
+    asked = Log.from_text(f"训练起不来，帮忙看下\n{log}")
+    assert has_chinese(begin(diagnose(asked, knowledge)).turns[-1].text)
+    alone = Log.from_text(f"{log}\n{log}")
+    assert not has_chinese(begin(diagnose(alone, knowledge)).turns[-1].text)

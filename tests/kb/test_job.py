@@ -398,3 +398,16 @@ def test_ranks_that_called_another_collective_explain_a_host_that_is_lost_after_
     )
     job = job_of(write(tmp_path, files))
     assert (job.kind, [one.rank for one in job.culprits]) == (FailureKind.DESYNC, [2])
+
+
+@pytest.mark.parametrize(
+    "said", ["it hangs, can somebody help", "nccl-tests stuck for an hour", "两张卡卡住了"]
+)
+@pytest.mark.parametrize("behind", [False, True])
+def test_what_a_person_says_around_a_paste_is_the_failure_of_no_rank(
+    said: str, behind: bool, tmp_path: Path
+) -> None:
+    ranks = "".join(f"box:41{n}:42{n} [{n}] NCCL INFO Connected all rings\n" for n in range(4))
+    text = f"{ranks}{said}\n" if behind else f"{said}\n{ranks}"
+    job = job_of(write(tmp_path, {"paste.txt": text}) / "paste.txt")
+    assert (job.failed, job.culprits) == (False, ())
