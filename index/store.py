@@ -101,6 +101,7 @@ class Store:
                 self._publish(connection, scanner)
             set_meta(connection, "fingerprint", fingerprint)
             set_meta(connection, "notice", notice)
+            set_meta(connection, "home", self.directory.name if self.directory else "")
         self._remove_old_vectors()
         return msgspec.structs.replace(changes, encoded=encoded, rejected=scanner.rejected)
 
@@ -204,6 +205,9 @@ class Store:
                 connection.execute("BEGIN")
                 generation = current_generation(connection)
                 checksum = get_meta(connection, "vectors")
+                home = get_meta(connection, "home")
+            if home and home != directory.name:
+                raise StoreDamaged(f"the index in {directory} was built for another place")
             dense = DenseIndex.load(directory / _vectors_name(generation), checksum)
             return Snapshot(connection, dense, f"in {directory}")
         except BaseException:

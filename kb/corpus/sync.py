@@ -22,6 +22,7 @@ from kb.corpus.sources import DocumentSource
 from kb.corpus.tier import TierName
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.files import write_whole
+from kb.log.clean import replace_surrogates
 from kb.paths import index_directory, packed_guides, packed_index, tier_directory
 from kb.problem import Problem, skipped
 from kb.settings import Settings
@@ -136,7 +137,7 @@ class IndexSync:
                 self._extra_patterns,
                 unchanged=content.unchanged,
                 rebuild=rebuild,
-                notice=skipped(problem.path for problem in content.problems)
+                notice=replace_surrogates(skipped(one.path for one in content.problems))
                 if content.problems
                 else "",
             )

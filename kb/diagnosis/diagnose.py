@@ -264,7 +264,8 @@ def _ask(
     ranked = _ranked(found, evidence, no_failure=no_failure)
     show_at = SHOW_CALM_AT if no_failure and evidence.made_progress else SHOW_AT
     matches = ranked if ranked and ranked[0].confidence >= show_at else []
-    all_is_well = not evidence.told and (ended_well or (no_failure and evidence.ended_well))
+    ends = ended_well or (no_failure and evidence.ended_well)
+    all_is_well = ends and not evidence.told and not _is_unfinished(analysis)
     return _Opinion(
         evidence,
         ranked,
@@ -278,6 +279,10 @@ def _ask(
 
 def _ended_well(analysis: Analysis | None) -> bool:
     return analysis is not None and analysis.ended_well and not analysis.job.culprits
+
+
+def _is_unfinished(analysis: Analysis | None) -> bool:
+    return analysis is not None and analysis.unfinished
 
 
 def _failed(analysis: Analysis | None) -> bool:

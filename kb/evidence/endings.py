@@ -43,6 +43,17 @@ _WORD = re.compile(r"[A-Za-z]{1,20}\W{0,5}")
 _AWAITS = re.compile(r"\b(?:waiting|waits?|will|would|should|expect\w*|until)\b", re.IGNORECASE)
 """The end is still to come."""
 
+_PARTLY = re.compile(
+    r"\b(?:complet\w*|finish\w*|done|succe\w*|passed)\b\W{0,4}(?:(?:at|to|by|is|about|only)\W)?"
+    r"(?P<share>\d{1,2})(?:\.\d+)?\s?%"
+    r"|完成(?:了|度)?\W{0,3}(?:约|大约|百分之)?\s?(?P<share_zh>\d{1,2})(?:\.\d+)?(?:\s?%|$)"
+    r"|\b(?:on|by|for|in|across)\W{1,2}(?:only )?(?P<some>\d{1,6})\s?(?:/|of|out of)\s?"
+    r"(?P<all>\d{1,6})\b"
+    r"(?= (?:\w+ )?(?:rank|node|worker|gpu|host|task|process|job|pod|replica|machine|shard)\w*)",
+    re.IGNORECASE,
+)
+"""Some of the work is done: 80 %, on 7 of 8 ranks."""
+
 _TROUBLE = re.compile(
     r"\b(?:terminated|killed|went away|gave up|giving up|restart(?:ing|ed)?|retry(?:ing)?"
     r"|panic(?:s|ked)?"
@@ -159,8 +170,17 @@ def _is_one_word(line: str) -> bool:
 
 
 def says_end(text: str) -> bool:
-    """Whether a line says that the work is done."""
-    return any(map(_any_ending().search, _messages(text))) and not _AWAITS.search(text)
+    """Whether a line says that the work is done, and all of it."""
+    if _AWAITS.search(text) or _is_partly_done(text):
+        return False
+    return any(map(_any_ending().search, _messages(text)))
+
+
+def _is_partly_done(text: str) -> bool:
+    return any(
+        found["all"] is None or int(found["some"]) < int(found["all"])
+        for found in _PARTLY.finditer(text)
+    )
 
 
 def raises_doubt(before: str, behind: str) -> bool:

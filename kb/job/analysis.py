@@ -13,7 +13,7 @@ from kb.containment import contained
 from kb.evidence.collector import SHORT_LINES
 from kb.evidence.endings import pasted_part
 from kb.job.attempt import Attempt, RankLog
-from kb.job.attribution import Prescan, attribute_lines, prescan
+from kb.job.attribution import Prescan, attribute_lines, one_does_not_end, prescan
 from kb.job.excerpt import excerpt
 from kb.job.exits import Exit, read_exits
 from kb.job.lines import Line
@@ -34,6 +34,7 @@ from kb.job.recorder import Dump, compare
 from kb.job.root_cause import find_root_cause
 from kb.job.stragglers import find_straggler
 from kb.log import Block
+from kb.log.layout import origin_of
 from kb.log.mask import mask
 from kb.numbers import read_ints
 from kb.rules.rows import FailureKind
@@ -51,6 +52,8 @@ class Analysis(msgspec.Struct, frozen=True):
     job: Job
     ended_well: bool
     """The logs say so; a job that merely shows no failure may still hang."""
+    unfinished: bool
+    """Most ranks say the end, and one does not."""
     evidence: tuple[Block, ...]
     """Empty where all lines are to be read."""
     is_short: bool
@@ -92,14 +95,16 @@ def analyse(
     world_size = _world_size(attempt, log)
     root_cause = find_root_cause(attempt, notify)
     if root_cause is None or _ended_well(attempt):
-        return _not_failed(attempt, world_size, before)
+        return _not_failed(attempt, _named_ranks(files), world_size, before)
     job = _failed(attempt, root_cause, world_size, before)
-    return Analysis(job, False, excerpt(attempt, root_cause), len(log.lines) <= SHORT_LINES)
+    lines = excerpt(attempt, root_cause)
+    return Analysis(job, False, False, lines, len(log.lines) <= SHORT_LINES)
 
 
 def _calm(seen: Prescan) -> Analysis:
     world_size = max(seen.ranks, default=-1) + 1 or None
-    return Analysis(Job(failed=False, kind=None, world_size=world_size), False, (), False)
+    job = Job(failed=False, kind=None, world_size=world_size)
+    return Analysis(job, False, seen.unfinished, (), False)
 
 
 def _is_of_several(lines: Iterable[LogLine], exits: Iterable[Exit]) -> bool:
@@ -173,13 +178,25 @@ def _failed(
     )
 
 
+def _named_ranks(files: Collection[str]) -> set[int]:
+    """Those that the names of files tell: one that prints nothing has an empty file."""
+    ranks = {origin_of(name).rank for name in files} if len(files) > 1 else set()
+    return {rank for rank in ranks if rank is not None}
+
+
 def _not_failed(
-    attempt: Attempt, world_size: int | None, earlier: tuple[QuotedLine, ...]
+    attempt: Attempt,
+    named: set[int],
+    world_size: int | None,
+    earlier: tuple[QuotedLine, ...],
 ) -> Analysis:
+    ended = {rank for rank, log in attempt.ranks.items() if log.ended_well}
+    unfinished = one_does_not_end(named | attempt.ranks.keys(), ended)
+    ended_well = _ended_well(attempt) and not unfinished
     slow = find_straggler(attempt)
     if slow is None:
         job = Job(failed=False, kind=None, world_size=world_size, earlier=earlier)
-        return Analysis(job, _ended_well(attempt), (), False)
+        return Analysis(job, ended_well, unfinished, (), False)
     culprit = Culprit(slow.rank, attempt.ranks[slow.rank].host, slow.line)
     job = Job(
         failed=False,
@@ -191,7 +208,7 @@ def _not_failed(
         f" for {slow.field}",
     )
     root_cause = RootCause(FailureKind.STRAGGLER, (culprit,), Explanation.STRAGGLER)
-    return Analysis(job, _ended_well(attempt), excerpt(attempt, root_cause), False)
+    return Analysis(job, ended_well, unfinished, excerpt(attempt, root_cause), False)
 
 
 _Bystander = tuple[RankLog, LogLine]

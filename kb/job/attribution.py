@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import msgspec
 
+from kb.evidence.endings import says_end
 from kb.evidence.markers import Grade
 from kb.job.exits import launcher_speaks, reports_exit
 from kb.job.failures import classify
@@ -42,6 +43,8 @@ _SYSLOG = re.compile(
 """Looser than the prefix of syslog, which is taken off a line: here the time needs no zone."""
 _NO_HOST = re.compile(rf"[^A-Za-z].*|{_LEVEL}|{host_pattern('program_and_rank')}", re.IGNORECASE)
 _TIMES = re.compile(r"\d ?(?:ms|s|sec)\b|fwd|bwd|comm\b|wait|idle|allreduce|\btime\b|/step")
+_MAX_END_LINES = 8
+"""Of each rank: among so many last lines, it says that it is done."""
 _PRESCAN_LINES = 40
 """Lines looked at in the beginning of a file, at its end, and of its last complaints."""
 _MIN_SHARE_OF_ONE_RANK, _MIN_LINES_OF_ONE_RANK = 0.5, 10
@@ -65,6 +68,8 @@ class Prescan(msgspec.Struct, frozen=True):
     """Several ranks or hosts, or a launcher, may print into it."""
     troubled: bool
     """It holds complaints, or times by which ranks can be compared."""
+    unfinished: bool
+    """Most ranks or hosts say the end, and one does not."""
 
 
 def prescan(lines: Sequence[Line]) -> Prescan:
@@ -80,7 +85,33 @@ def prescan(lines: Sequence[Line]) -> Prescan:
     launcher = launcher_speaks(text) or reports_exit(text)
     several = launcher or len(ranks - {None}) > 1 or len(hosts) > 1
     troubled = bool(complaints) or _TIMES.search(text) is not None
-    return Prescan({rank for rank in ranks if rank is not None}, several, troubled)
+    unfinished = several and not troubled and _is_unfinished(lines, way)
+    return Prescan({rank for rank in ranks if rank is not None}, several, troubled, unfinished)
+
+
+def _is_unfinished(lines: Sequence[Line], way: Way | None) -> bool:
+    known = _speakers((*lines[:_PRESCAN_LINES], *lines[-_PRESCAN_LINES:]), way)
+    last = lines[-max(_PRESCAN_LINES, _MAX_END_LINES * len(known)) :]
+    return one_does_not_end(known, _speakers((one for one in last if says_end(one.text)), way))
+
+
+def _speakers(lines: Iterable[Line], way: Way | None) -> set[int | str]:
+    """The ranks that print the lines, or the hosts where no rank is told."""
+    speakers: set[int | str] = set()
+    for line in lines:
+        prefixed = split_prefix(line.text)
+        rank = prefixed.rank if prefixed.rank is not None or way is None else way.rank(line.text)
+        host = _host_name(prefixed.host) or _syslog_host(prefixed.text)
+        speaker = host if rank is None else rank
+        if speaker is not None:
+            speakers.add(speaker)
+    return speakers
+
+
+def one_does_not_end(known: Set[int | str] | Set[int], ended: Set[int | str] | Set[int]) -> bool:
+    """Whether most of those that are known, two at least, say the end, and one does not. Of many
+    jobs only the first rank says it, which tells nothing of the others."""
+    return 2 <= len(ended) < len(known | ended) < 2 * len(ended)
 
 
 def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
