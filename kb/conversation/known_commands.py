@@ -17,7 +17,8 @@ _CLAUSES = re.compile(r"(?<=[.!?;,:])\s+|[，。；！？：]\s*|\s+(?:but|and t
 _ASKS = re.compile(
     r"\b(?:can|could|may|might|should|shall|must|dare|do|did|would|will|can.t|couldn.t|shouldn.t)"
     r" (?:i|we|one|anybody|anyone)\b"
-    r"|^(?:so |and |or |but |then |also |hmm,? |ok,? |btw,? )*(?:is|are|would|will|isn.t|wouldn.t)\b"
+    r"|^(?:so |and |or |but |then |also |hmm,? |ok,? |btw,? )*"
+    r"(?:is|are|would|will|isn.t|wouldn.t)\b"
     r".{0,120}\b(?:ok|okay|safe|safely|safer|fine|allowed|dangerous|risky|harmful|harmless|bad|good"
     r"|problem|destructive|reversible|permanent|needed|necessary|worth|wise|sane|enough|overkill)\b"
     r"|\b(?:safe|risky|dangerous|harmless|reversible|destructive|(?:good|bad) idea|overkill)\W*$"
@@ -30,21 +31,26 @@ _ASKS = re.compile(
     r"|\b(?:undo|revert|roll(?:ed)? ?back|reverse|side.?effects?|consequences?|downsides?|risks?)\b"
     r"|\b(?:going|about|tempted|plan|planning|thinking|want|like) (?:to|of|about)\b|\bgonna\b"
     r"|\bwhy not\b|\bhow about\b|\bexplain\b|\bmeaning of\b"
-    r"|行不行|行[吗么]|可以(?:吗|么|不|直接|先)|可不可以|能不能|能否|(?:能|可以|敢|要|应该).{0,60}[吗么]"
+    r"|行不行|行[吗么]|可以(?:吗|么|不|直接|先)|可不可以|能不能|能否"
+    r"|(?:能|可以|敢|要|应该).{0,60}[吗么]"
     r"|要不要|该不该|应不应该|是不是(?:要|该|可以|能)|安全|危险|风险|副作用|后果|坏处|代价|影响"
-    r"|会(?:不会|怎|影响|丢|杀|断|有|删|停|清|保存)|是(?:什么|啥|干嘛|干什么|干啥|做什么)|[干做](?:嘛|什么|啥)"
-    r"|(?:什么|啥)(?:意思|作用|用|后果)|有(?:没有)?问题|没事[吧吗]|好不好|好吗|吗\s*[?？]?\s*$|敢不敢"
+    r"|会(?:不会|怎|影响|丢|杀|断|有|删|停|清|保存)"
+    r"|是(?:什么|啥|干嘛|干什么|干啥|做什么)|[干做](?:嘛|什么|啥)"
+    r"|(?:什么|啥)(?:意思|作用|用|后果)|有(?:没有)?问题|没事[吧吗]|好不好"
+    r"|好吗|吗\s*[?？]?\s*$|敢不敢"
     r"|撤销|还原|回退|丢(?:数据|进度|什么|东西)|想|打算|准备|解释",
     re.IGNORECASE,
 )
 """Asks whether something may be done, what it does or what it costs."""
 _ASKS_OF_IT = re.compile(
-    r"(?:and |so |but )?(?:(?:is|would|will|does|can|could) (?:it|this|that)\b.{0,60}\b(?:ok|okay|safe"
+    r"(?:and |so |but )?(?:(?:is|would|will|does|can|could) (?:it|this|that)\b.{0,60}\b"
+    r"(?:ok|okay|safe"
     r"|fine|dangerous|risky|bad|allowed|harm|hurt|kill|lose|break|affect|stop|take|cost)\b"
     r"|(?:safe|ok|okay|risky|dangerous|(?:good|bad) idea|yes or no)\W*$|what happens\b"
     r"|what (?:does|would|will) (?:it|this|that) (?:do|cost|break|lose|kill|affect)\b"
     r"|any (?:risk|harm|danger|side)|should (?:i|we)\W*$)"
-    r"|行不行|行[吗么]|可以[吗么]|安全[吗么]|会(?:不会|怎|影响|丢|杀|断)|有(?:没有)?(?:什么|啥)?(?:风险|影响|问题)"
+    r"|行不行|行[吗么]|可以[吗么]|安全[吗么]|会(?:不会|怎|影响|丢|杀|断)"
+    r"|有(?:没有)?(?:什么|啥)?(?:风险|影响|问题)"
     r"|能不能|要紧|没事|好吗|危险|[干做](?:嘛|什么|啥)",
     re.IGNORECASE,
 )
@@ -64,14 +70,18 @@ _NOT_ASKED = re.compile(
     r"|\bwhy\b(?! (?:not|don.t|can.t))|^(?:and |so |or )*(?:where|which|who|whose)\b"
     r"|\bhow (?:do|can|to|should|would|could)\b(?!.{0,120}\b(?:undo|revert|reverse|back)\b)"
     r"|\bwhat\b.{0,20}\b(?:output|says?|prints?|shows?|look like|next|else)\b"
-    r"|(?:我|咱|他们|有人|运维|同事|刚|已经|昨天|之前).{0,8}[了过](?!.{0,6}(?:会|怎|吗|行不行|可以))"
-    r"|[试跑做用行敲杀启卸]过|(?:试|做|跑|执行|杀|重启|卸载)了(?!.{0,6}(?:会|怎|吗|行不行|可以))"
-    r"|没用|没反应|(?<!有)没(?:有)?(?:影响|变化|效果)|无效|失败|报错|提示|返回|[杀卸删][不没][了掉动]"
+    r"|(?:我|咱|他们|有人|运维|同事|刚|已经|昨天|之前).{0,8}[了过]"
+    r"(?!.{0,8}(?:会|怎|吗|行不行|可以|能|要|该))"
+    r"|[试跑做用行敲杀启卸]过|(?:试|做|跑|执行|杀|重启|卸载)了(?!.{0,8}(?:会|怎|吗|行不行|可以|能|要|该))"
+    r"|没用|没反应|(?<!有)没(?:有)?(?:影响|变化|效果)"
+    r"|无效|失败|报错|提示|返回|[杀卸删][不没][了掉动]"
     r"|为(?:什么|啥)(?!不)|(?:怎么|如何)(?!样)(?!.{0,20}(?:撤|还原|回退|恢复))",
     re.IGNORECASE,
 )
 """Tells that it was run and what came of it, or asks something else: how, why, where."""
-_BEFORE_BARE = re.compile(r"(?:\$ |# |sudo |and |or |just |maybe |then |也许|或者|直接|先)*", re.IGNORECASE)
+_BEFORE_BARE = re.compile(
+    r"(?:\$ |# |sudo |and |or |just |maybe |then |也许|或者|直接|先)*", re.IGNORECASE
+)
 _AFTER_BARE = re.compile(
     r"(?:\s{1,3}(?:(?:it|them)\b|--?[A-Za-z][\w=.-]*|[A-Za-z]\w{0,30}[\d/=*.:-][!-~]{0,80}"
     r"|[A-Z]{1,8}\b|(?![A-Za-z])[!-~]{1,80}))*+\s*[?？.!]*"

@@ -249,7 +249,10 @@ def test_a_correction_is_said_back(knowledge: KnowledgeBase) -> None:
 
 # A command of the user's own.
 
-GSP = "NVRM: Xid (PCI:0000:3b:00): 119, pid=1234, Timeout after 6s of waiting for RPC response from GPU0 GSP!"
+GSP = (
+    "NVRM: Xid (PCI:0000:3b:00): 119, pid=1234, name=python, Timeout after 6s of waiting for RPC"
+    " response from GPU0 GSP! Expected function 76"
+)
 EACH_COMMAND = pytest.mark.parametrize(
     "command", known_commands(), ids=lambda command: command.name
 )
@@ -361,7 +364,8 @@ def test_the_step_of_the_record_that_runs_the_command_is_named(knowledge: Knowle
 
 def test_a_step_that_the_question_names_keeps_its_answer(knowledge: KnowledgeBase) -> None:
     incident = talk(knowledge, GSP).matches[0].incident
-    [number] = [n for n, step in enumerate(incident.body.fix, 1) if "gpu-reset" in f"{step.command}"]
+    steps = enumerate(incident.body.fix, 1)
+    [number] = [number for number, step in steps if "gpu-reset" in (step.command or "")]
     after = talk(knowledge, GSP, f"can I run nvidia-smi --gpu-reset as in step {number}?")
     assert "only if you have root" not in said(after)
 
