@@ -350,12 +350,6 @@ def test_a_deed_stays_what_was_tried(knowledge: KnowledgeBase) -> None:
     assert "only if" not in said(after)
 
 
-def test_a_log_line_before_the_question_is_still_evidence(knowledge: KnowledgeBase) -> None:
-    after = talk(knowledge, HANG, f"{LOST}\nshould I just kill -9 it?")
-    assert "py-spy dump" in said(after)
-    assert "xid79-gpu-fallen-off-bus" in {match.incident.id for match in after.matches}
-
-
 def test_the_step_of_the_record_that_runs_the_command_is_named(knowledge: KnowledgeBase) -> None:
     after = talk(knowledge, GSP, "is it ok to run nvidia-smi -r now?")
     assert "only if you have root" in said(after)
