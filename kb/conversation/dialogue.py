@@ -217,8 +217,9 @@ def _no_answer(conversation: Conversation) -> str:
 
 def _undo(conversation: Conversation, knowledge: KnowledgeBase) -> Conversation:
     language = conversation.language
-    if not conversation.statements and conversation.before:
-        return _back_to(conversation.before, conversation, knowledge)
+    before = conversation.before
+    if not conversation.statements and before and not is_bare(before):
+        return _back_to(before, conversation, knowledge)
     if not conversation.statements:
         said = Answer(say("nothing-to-undo", language))
         return with_answers(conversation, [said], ReplyAct.DECLINE)
