@@ -1,5 +1,5 @@
 """Requests that are told by a turn of phrase alone, whatever the classifier makes of the rest: rows
-of `asked.toml`, in English and Chinese."""
+of `asked.toml`, in English and Chinese; and questions about a command of `known_commands.toml`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from functools import cache
 from importlib.resources import files
 
 import msgspec
+
+from kb.conversation.known_commands import command_asked
 
 
 class Asked(StrEnum):
@@ -45,6 +47,8 @@ class Asked(StrEnum):
     """Whether what is seen is as it should be."""
     SO_FAR = "so-far"
     """It works up to now; nobody can tell yet."""
+    COMMAND = "command"
+    """Whether a command of one's own may be run, what it does or what it costs."""
     RELAPSE = "relapse"
     """What was solved is back."""
 
@@ -66,9 +70,12 @@ _MAX_CHARACTERS = 300
 
 
 def asked_in(text: str) -> Asked | None:
-    """What a text asks for by a turn of phrase; None where it has none. The first row counts."""
+    """What a text asks for by a turn of phrase, or of a command that it names; None where it has
+    none. The first row counts."""
     if len(text) > _MAX_CHARACTERS or "\n" in text:
         return None
+    if command_asked(text):
+        return Asked.COMMAND
     for asked, said, unless in _compiled():
         if said.search(text) and not (unless and unless.search(text)):
             return asked

@@ -9,6 +9,7 @@ from kb.conversation.acts import COURTESIES, Act, Acted, acts_of
 from kb.conversation.asked import Asked, asked_in
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import bears_signature, is_output
+from kb.conversation.known_commands import command_asked, command_named
 from kb.conversation.readings import read_pasted
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.subject import is_of_the_field, is_question, is_statement
@@ -35,6 +36,7 @@ _ASKED_AFTER_SUCCESS = frozenset(
     }
 )
 """Requests that the answer to a success does not answer."""
+_ASKS_LEAVE = frozenset({Act.SAFE, Act.COST})
 _NAMES_STEP = re.compile(r"\bstep \d{1,2}\b(?!\s*[:/])", re.IGNORECASE)
 """A step of a fix, not of a training: "step 2 fixed it" is no line of a log."""
 _ASKS_WHY = re.compile(
@@ -59,7 +61,8 @@ _NOW = re.compile(
 def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     """The acts of a message. A line that a record knows is evidence, whatever else it may say, and
     so are lines that a check knows."""
-    is_line = "\n" not in text and not to_command(text) and is_output(text, knowledge)
+    may_be_line = "\n" not in text and not to_command(text) and not command_asked(text)
+    is_line = may_be_line and is_output(text, knowledge)
     if is_line and not _NAMES_STEP.search(text):
         return (Acted(Act.PROBLEM, text),)
     if _is_output_of_check(text, knowledge):
@@ -116,6 +119,8 @@ def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:
 def _with_asked(parts: tuple[Acted, ...], text: str) -> tuple[Acted, ...]:
     """Where only the whole message asks for something by a turn of phrase, it does, beside what its
     parts tell."""
+    if command_asked(text):
+        return (*(part for part in parts if not _is_of_command(part)), Acted(Act.SAFE, text))
     if asked_in(text) in _TELLS or any(asked_in(part.text) for part in parts):
         return parts
     return (
@@ -124,9 +129,16 @@ def _with_asked(parts: tuple[Acted, ...], text: str) -> tuple[Acted, ...]:
     )
 
 
+def _is_of_command(part: Acted) -> bool:
+    """Whether it names a command, or asks leave for one in a sentence of its own."""
+    return part.act in _ASKS_LEAVE or command_named(part.text) is not None
+
+
 def _as_asked(part: Acted) -> Acted:
     """What a turn of phrase asks for is no evidence, and no success."""
     asked = asked_in(part.text)
+    if asked is Asked.COMMAND:
+        return Acted(Act.SAFE, part.text)
     is_taken = part.act in TOLD | {Act.SUCCESS, Act.OFF_TOPIC} and asked not in _TELLS
     return Acted(Act.OTHER, part.text) if is_taken else part
 

@@ -9,9 +9,16 @@ import pytest
 from kb.conversation import Conversation, ReplyAct, begin, reply
 from kb.conversation.asked import asked_in, asked_rows
 from kb.conversation.bit_masks import bit_masks, number_asked, set_bits
+from kb.conversation.known_commands import (
+    CommandWords,
+    KnownCommand,
+    command_asked,
+    known_commands,
+)
 from kb.conversation.suspects import suspect_named
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
+from kb.evidence.glossary import has_chinese
 from kb.log import Log
 from kb.verdict import Verdict
 
@@ -238,3 +245,127 @@ def test_undo_takes_back_a_case_that_took_the_place_of_another(knowledge: Knowle
 def test_a_correction_is_said_back(knowledge: KnowledgeBase) -> None:
     after = talk(knowledge, HANG, "it runs with gloo", "no wait, sorry, I meant nccl, not gloo")
     assert "Corrected" in said(after)
+
+
+# A command of the user's own.
+
+GSP = (
+    "NVRM: Xid (PCI:0000:3b:00): 119, pid=1234, name=python, Timeout after 6s of waiting for RPC"
+    " response from GPU0 GSP! Expected function 76"
+)
+EACH_COMMAND = pytest.mark.parametrize(
+    "command", known_commands(), ids=lambda command: command.name
+)
+
+
+@EACH_COMMAND
+def test_the_examples_of_a_command_ask_about_it_and_the_others_do_not(
+    command: KnownCommand,
+) -> None:
+    for text in command.examples:
+        assert command_asked(text) is command, text
+    for text in command.others:
+        assert command_asked(text) is not command, text
+
+
+@EACH_COMMAND
+def test_a_command_is_described_in_both_languages(command: KnownCommand) -> None:
+    english, chinese = command.en, command.zh
+    assert bool(english.first) == bool(chinese.first)
+    for words, is_chinese in ((english, False), (chinese, True)):
+        texts = [words.when, words.does, words.lost, words.undo, *filter(None, [words.first])]
+        assert all(has_chinese(text) == is_chinese for text in texts)
+        assert not words.when.endswith((".", "。"))
+        assert all(text.endswith((".", "。")) for text in texts[1:])
+    assert any(has_chinese(text) for text in command.examples)
+    assert command.source.startswith("https://")
+
+
+def test_each_command_is_answered_in_the_language_of_the_question(
+    knowledge: KnowledgeBase,
+) -> None:
+    """And no belief changes for it."""
+    start = talk(knowledge, HANG)
+    for command in known_commands():
+        for text in command.examples:
+            after = reply(start, text, knowledge)
+            words: CommandWords = command.zh if has_chinese(text) else command.en
+            assert words.does in said(after), text
+            assert words.when in said(after).split("\n", 1)[0], text
+            assert after.matches == start.matches, text
+
+
+def test_leave_comes_first_then_what_is_lost_and_the_safer_thing(knowledge: KnowledgeBase) -> None:
+    lines = said(talk(knowledge, HANG, "can i nvidia-smi -r")).split("\n")
+    assert "only if you have root" in lines[0]
+    assert "memory of that GPU is lost" in lines[1]
+    assert "fuser -v" in lines[2]
+    assert "docs.nvidia.com" in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("question", "leave"),
+    [
+        ("is it ok to scontrol requeue it", "only if"),
+        ("systemctl restart nvidia-fabricmanager safe?", "only if"),
+        ("kubectl delete pod X --force?", "better not, unless"),
+        ("docker restart?", "only if"),
+        ("ipcrm -a", "better not, unless"),
+        ("nvidia-smi -pm 1", "yes, if"),
+        ("scontrol update state=resume, should we?", "only if"),
+        ("fuser -k /dev/nvidia*", "better not, unless"),
+        ("ray stop --force, is that safe?", "only if"),
+        ("sudo umount -l /data?", "only if"),
+        ("直接 kill -9 行吗", "只有"),
+        ("echo 3 > /proc/sys/vm/drop_caches，会不会丢数据", "可以，前提"),
+    ],
+)
+def test_a_command_without_a_case_is_answered_too(
+    knowledge: KnowledgeBase, question: str, leave: str
+) -> None:
+    after = talk(knowledge, "", question)
+    assert leave in said(after).split("\n", 1)[0]
+    assert said(after).count(leave) == 1
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "I ran nvidia-smi -r, no change",
+        "we already did scontrol requeue, same hang",
+        "tried kill -9 but it is still there",
+        "rmmod nvidia_uvm says module is in use",
+        "已经重启过 fabricmanager，没用",
+        "kill -9 试过了没反应",
+        "how do I nvidia-smi -r on all nodes",
+        "why did kill -9 not work",
+    ],
+)
+def test_what_was_run_is_no_question_about_it(told: str) -> None:
+    assert command_asked(told) is None
+
+
+def test_a_deed_stays_what_was_tried(knowledge: KnowledgeBase) -> None:
+    after = talk(knowledge, LOST, "I ran nvidia-smi -r, no change")
+    assert "only if" not in said(after)
+
+
+def test_the_step_of_the_record_that_runs_the_command_is_named(knowledge: KnowledgeBase) -> None:
+    after = talk(knowledge, GSP, "is it ok to run nvidia-smi -r now?")
+    assert "only if you have root" in said(after)
+    assert "[xid119-gsp-rpc-timeout]" in said(after)
+
+
+def test_a_step_that_the_question_names_keeps_its_answer(knowledge: KnowledgeBase) -> None:
+    incident = talk(knowledge, GSP).matches[0].incident
+    steps = enumerate(incident.body.fix, 1)
+    [number] = [number for number, step in steps if "gpu-reset" in (step.command or "")]
+    after = talk(knowledge, GSP, f"can I run nvidia-smi --gpu-reset as in step {number}?")
+    assert "only if you have root" not in said(after)
+
+
+def test_a_conversation_goes_on_behind_such_a_question(knowledge: KnowledgeBase) -> None:
+    asked = talk(knowledge, HANG, "can we restart fabric manager while jobs run")
+    assert "A100 NVSwitch" in said(asked)
+    after = reply(asked, "ok, what should I check first?", knowledge)
+    assert "```" in said(after)

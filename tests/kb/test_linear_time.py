@@ -35,6 +35,7 @@ from kb.conversation.commands import to_command
 from kb.conversation.done_steps import parse_done_step
 from kb.conversation.facts import extract_facts
 from kb.conversation.interpret import interpret, read_remark
+from kb.conversation.known_commands import command_asked
 from kb.conversation.language import language_of
 from kb.conversation.naming import record_by_name
 from kb.conversation.replies import answer_to
@@ -256,6 +257,9 @@ FUNCTIONS: dict[str, Reader] = {
     "find_term": Reader(find_term, ("what is a ",)),
     "language_of": Reader(language_of),
     "asked_in": Reader(asked_in),
+    "command_asked": Reader(
+        command_asked, ("should I kill -9 ", "nvidia-smi ", "ipcrm ", "rm -rf ", "ipcrm -a "), 300
+    ),
     "suspect_named": Reader(suspect_named),
     "number_asked": Reader(number_asked),
     "slowness_in": Reader(slowness_in, ("from 1 s to ", "steps: 1 instead of ")),

@@ -10,6 +10,7 @@ import msgspec
 from kb.check import Check, Loss
 from kb.conversation.acts import Acted
 from kb.conversation.done_steps import FixStep, only_looks
+from kb.conversation.known_commands import command_asked
 from kb.conversation.language import Language, in_language, joined, say, translation
 from kb.conversation.next_step import (
     Task,
@@ -92,7 +93,7 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
     named = task_named(acted.text, conversation, knowledge) if harm else None
     if harm and (named is None or (harm in _GRAVE and isinstance(named, NextCheck))):
         parts = [say(f"harm-{harm}", language)]
-    elif not _OF_SAFETY.search(acted.text):
+    elif not _OF_SAFETY.search(acted.text) and not command_asked(acted.text):
         return not_understood("no-passage", conversation, knowledge)
     elif task is None:
         parts = [say("safe-nothing", language)]

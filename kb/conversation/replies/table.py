@@ -27,6 +27,7 @@ from kb.conversation.replies.everywhere import everywhere
 from kb.conversation.replies.explain import explain_term
 from kb.conversation.replies.guesses import guess, place, whom
 from kb.conversation.replies.how import how
+from kb.conversation.replies.known_commands import known_command
 from kb.conversation.replies.notes import hand_over, summarise
 from kb.conversation.replies.reasons import prove, why, why_not
 from kb.conversation.replies.remedies import prevent, show_fix, workaround
@@ -81,6 +82,7 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.NORMAL: normal,
     Asked.SO_FAR: so_far,
     Asked.RELAPSE: relapse,
+    Asked.COMMAND: known_command,
 }
 """Requests that a turn of phrase tells, whatever the act is. None: it is answered by its act."""
 _FIXED = {
