@@ -205,9 +205,7 @@ class Store:
                 connection.execute("BEGIN")
                 generation = current_generation(connection)
                 checksum = get_meta(connection, "vectors")
-                home = get_meta(connection, "home")
-            if home and home != directory.name:
-                raise StoreDamaged(f"the index in {directory} was built for another place")
+            _check_home(connection, directory)
             dense = DenseIndex.load(directory / _vectors_name(generation), checksum)
             return Snapshot(connection, dense, f"in {directory}")
         except BaseException:
@@ -333,6 +331,16 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def _is_file(path: Path) -> bool:
     with store_errors(f"in {path.parent}"):
         return path.is_file()
+
+
+def _check_home(connection: sqlite3.Connection, directory: Path) -> None:
+    """Raises:
+    StoreDamaged: the index was built in another directory, for other documents.
+    """
+    with store_errors(f"in {directory}"):
+        home = get_meta(connection, "home")
+    if home and home != directory.name:
+        raise StoreDamaged(f"the index in {directory} is that of another directory")
 
 
 def _make_writable(directory: Path, *, shared: bool) -> None:

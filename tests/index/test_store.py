@@ -165,6 +165,13 @@ def test_damage_is_noticed_and_a_rebuild_helps(tmp_path: Path, victim: str, dama
     assert ids_found(store, "fallen off the bus")[0] == "xid"
 
 
+def test_an_index_in_the_place_of_another_is_noticed(tmp_path: Path) -> None:
+    fill(Store(tmp_path / "records"), [document("a", "shared memory")])
+    (tmp_path / "records").rename(tmp_path / "checks")
+    with pytest.raises(StoreDamaged, match="of another directory"):
+        Store(tmp_path / "checks").open()
+
+
 def test_lost_vectors_are_noticed(tmp_path: Path) -> None:
     store = Store(tmp_path)
     fill(store, DOCUMENTS)

@@ -240,3 +240,33 @@ def test_what_no_rank_survives_is_seen_in_a_long_loud_log(
     said = [*loud[:15_000], "Killed", *loud[15_000:]]
     assert job_of(tmp_path, knowledge, said=loud).verdict is Verdict.HEALTHY
     assert job_of(tmp_path, knowledge, said=said).verdict is not Verdict.HEALTHY
+
+
+@pytest.mark.parametrize(
+    "end", ["Training completed on 3 of 4 nodes", "Training completed 60%", "训练已完成 60%"]
+)
+def test_an_end_of_some_of_the_work_is_no_all_clear(end: str, knowledge: KnowledgeBase) -> None:
+    text = "\n".join([*CALM_END[:-1], end])
+    assert diagnose(Log.from_text(text), knowledge).verdict is not Verdict.HEALTHY
+    whole = end.replace("3 of 4", "4 of 4").replace("60%", "100%")
+    text = "\n".join([*CALM_END[:-1], whole])
+    assert diagnose(Log.from_text(text), knowledge).verdict is Verdict.HEALTHY
+
+
+@pytest.mark.parametrize("mark", ["{}: ", "[1,{}]<stdout>: ", "[pod/train-{}/main] "])
+def test_a_rank_that_does_not_end_as_the_others_do_is_no_all_clear(
+    mark: str, knowledge: KnowledgeBase
+) -> None:
+    steps = [f"{mark.format(n % 4)}step {n} loss 1.{n}" for n in range(160)]
+    done = [f"{mark.format(rank)}Training completed successfully." for rank in range(4)]
+    for ended, is_calm in ((done, True), (done[:1], True), (done[1:], False)):
+        found = diagnose(Log.from_text("\n".join([*steps, *ended])), knowledge)
+        assert (found.verdict is Verdict.HEALTHY) == is_calm, ended
+
+
+def test_a_rank_whose_log_is_empty_is_no_all_clear(
+    knowledge: KnowledgeBase, tmp_path: Path
+) -> None:
+    assert job_of(tmp_path, knowledge, said=[]).verdict is Verdict.HEALTHY
+    (tmp_path / "rank_2.log").write_text("")
+    assert diagnose(Log.from_paths([tmp_path]), knowledge).verdict is not Verdict.HEALTHY
