@@ -60,6 +60,13 @@ async def test_ctrl_c_leaves_from_the_box(start: Start) -> None:
         assert await left(pilot)
 
 
+async def test_ctrl_c_leaves_from_a_dialog_with_a_path(start: Start) -> None:
+    async with start() as pilot:
+        await paste(pilot, SHM)
+        await press(pilot, "x", "ctrl+c")
+        assert await left(pilot)
+
+
 @pytest.mark.parametrize("agreed", [False, True])
 async def test_leaving_asks_where_something_is_typed(start: Start, agreed: bool) -> None:
     async with start() as pilot:

@@ -39,7 +39,7 @@ class DraftScreen(Screen[Path | None]):
             pane.border_title = "Draft of an incident"
             pane.border_subtitle = "fill in the parts marked TODO"
             yield TextArea(self._draft, language=None, id="draft", show_line_numbers=True)
-        yield Input(str(self._path), id="path")
+        yield Input(str(self._path), id="path", select_on_focus=False)
         yield Static(id="wrong")
         hints = Hints(id="hints")
         yield hints

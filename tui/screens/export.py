@@ -32,7 +32,7 @@ class ExportScreen(Sheet[Path | None]):
             dialog.border_title = "Write the hand-off note"
             dialog.border_subtitle = "enter: write, esc: back"
             yield Static("A name ending in .json writes JSON; any other name writes Markdown.")
-            yield Input(str(Path.cwd() / self._suggested), id="path")
+            yield Input(str(Path.cwd() / self._suggested), id="path", select_on_focus=False)
             yield Static(id="wrong")
 
     @on(Input.Submitted)

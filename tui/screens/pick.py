@@ -49,7 +49,9 @@ class PickScreen(Sheet[Path | None]):
         with Vertical(classes="sheet") as sheet:
             sheet.border_title = self._title
             sheet.border_subtitle = "enter: open, tab: file tree, esc: back"
-            yield Input(f"{here}/", id="path", suggester=_Paths(case_sensitive=True))
+            yield Input(
+                f"{here}/", id="path", suggester=_Paths(case_sensitive=True), select_on_focus=False
+            )
             yield Static(id="wrong")
             yield _Visible(here)
 
