@@ -53,9 +53,20 @@ _ONCE = re.compile(
     re.IGNORECASE,
 )
 """A time that is over."""
-_NOW = re.compile(
-    r"\b(?:now|again|finally|since then|as before)\b|现在|终于|已经|恢复|又", re.IGNORECASE
+_IN_ONE_PLACE = re.compile(
+    r"\b(?:on|with|in|for) (?:just |only )?(?:(?:one|1|a single|single)[ -]"
+    r"(?:node|host|machine|gpu|card|rank|process|server|box|pod)"
+    r"|(?:node|host|machine|gpu|rank|server|box|pod)[ -]?[\w-]{0,12}\d)"
+    r"|(?:在|用)?(?:单[机卡节]|一[台张个](?:机器|卡|节点|GPU)|\d+ ?号(?:机器|卡|节点))",
+    re.IGNORECASE,
 )
+"""It works there, which says nothing of the job."""
+_NOW = re.compile(
+    r"\b(?:now|again|finally|since then|as before|fixed|solved|resolved|helped|did it)\b"
+    r"|现在|终于|已经|恢复|又|解决|修好",
+    re.IGNORECASE,
+)
+"""The end of the case, whatever is compared with it."""
 
 
 def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
@@ -72,7 +83,7 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
         return (Acted(Act.PROBLEM, text),)
     return tuple(
         _as_output(
-            _as_slowness(_as_history(_as_question(_as_denial(_as_asked(part)))), text), knowledge
+            _as_slowness(_as_comparison(_as_question(_as_denial(_as_asked(part)))), text), knowledge
         )
         for part in acts
     )
@@ -157,10 +168,14 @@ def _as_question(part: Acted) -> Acted:
     return Acted(Act.OTHER, part.text) if asks and not is_strange else part
 
 
-def _as_history(part: Acted) -> Acted:
-    """What worked until something changed tells how the failure began."""
-    is_history = part.act is Act.SUCCESS and _ONCE.search(part.text) and not _NOW.search(part.text)
-    return Acted(Act.OBSERVATION, part.text) if is_history else part
+def _as_comparison(part: Acted) -> Acted:
+    """What worked until something changed tells how the failure began, and what works in another
+    place tells what differs: neither ends the case."""
+    if part.act is not Act.SUCCESS or _NOW.search(part.text):
+        return part
+    is_elsewhere = scope_of(part.text) is Scope.ELSEWHERE or _IN_ONE_PLACE.search(part.text)
+    is_compared = is_elsewhere or _ONCE.search(part.text)
+    return Acted(Act.OBSERVATION, part.text) if is_compared else part
 
 
 def _as_slowness(part: Acted, message: str) -> Acted:
