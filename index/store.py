@@ -101,7 +101,6 @@ class Store:
                 self._publish(connection, scanner)
             set_meta(connection, "fingerprint", fingerprint)
             set_meta(connection, "notice", notice)
-            set_meta(connection, "home", self.directory.name if self.directory else "")
         self._remove_old_vectors()
         return msgspec.structs.replace(changes, encoded=encoded, rejected=scanner.rejected)
 
@@ -283,6 +282,7 @@ class Store:
             path = self.directory / _vectors_name(generation)
             checksum = _write_durably(dense, path, shared=self._shared)
             set_meta(connection, "vectors", checksum)
+            set_meta(connection, "home", self.directory.name)
         declared = distinct_patterns(connection)
         set_meta(connection, "patterns", patterns_checksum(declared))
         count_occurrences(connection, declared, scanner)
