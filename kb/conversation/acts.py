@@ -139,7 +139,11 @@ _LOOSE = frozenset({Act.OTHER, Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Ac
 _SURE = 0.8
 """Share of another act from which on a turn of phrase does not decide."""
 
-_STILL = re.compile(r"\b(?:still|but|though)\b|还是|仍|依然|但|不过|可是", re.IGNORECASE)
+_STILL = re.compile(
+    r"\b(?:still|but|though)\b|\b(?:crash|fail|hang|hung|died|broke|stuck)\w* again\b|\bno wait\b"
+    r"|还是|仍|依然|但|不过|可是|又(?:挂|崩|卡|断|报错|失败)",
+    re.IGNORECASE,
+)
 """Not all is well."""
 
 _ROW = re.compile(

@@ -501,6 +501,7 @@ def test_a_step_that_helped_is_no_line_of_a_log(knowledge: KnowledgeBase, text: 
         "it worked until somebody upgraded the driver",
         "on the other cluster it works",
         "on node 3 it works",
+        "it works now? no, it crashed again",
         "everything was fine last week, then we moved to another image",
         "昨天还是好的，后来换了镜像",
     ],
