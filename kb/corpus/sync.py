@@ -58,20 +58,20 @@ class IndexSync:
         self._seed = seed
         self._extra_patterns = extra_patterns
 
-    def is_current(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot holds the documents as they are now."""
-        return snapshot.fingerprint == self._source.fingerprint()
+    def is_current(self, snapshot: Snapshot, fingerprint: str | None = None) -> bool:
+        """Whether a snapshot holds the documents as they are now, or as they were with this
+        fingerprint, which saves another look at every file."""
+        return snapshot.fingerprint == (fingerprint or self._source.fingerprint())
 
     def open(self, fingerprint: str | None = None) -> Snapshot:
-        """Open the index as the documents are now, or as they were with this fingerprint, which
-        saves another look at every file.
+        """Open the index of the documents; `fingerprint` is that of `is_current`.
 
         Raises:
             KbError: with one sentence for the user.
         """
         try:
             snapshot = self._store.open()
-            if snapshot.fingerprint == (fingerprint or self._source.fingerprint()):
+            if self.is_current(snapshot, fingerprint):
                 if snapshot.notice:
                     self._notify(snapshot.notice)
                 return snapshot
