@@ -36,9 +36,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = _BY_SIGNAL + signal.SIGINT
     _on_signals(_leave_at_once, _leave_at_once)
-    if code > _BY_SIGNAL or not _all_is_written():
-        _leave(code)
-    sys.exit(code)
+    _leave(code)
 
 
 def _run() -> int:
@@ -158,19 +156,10 @@ def _leave_or_print(unraisable: sys.UnraisableHookArgs) -> None:
     sys.__unraisablehook__(unraisable)
 
 
-def _all_is_written() -> bool:
-    """Whether nothing is left in a buffer: what a full disk refused, Python would try once more at
-    its end, with a message and an exit code of its own."""
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 def _leave(code: int) -> NoReturn:
-    """End without waiting for threads: one of them may read a pipe that nobody writes to."""
+    """End without taking the process apart, which takes longer than an answer, and without waiting
+    for threads: one of them may read a pipe that nobody writes to. What a full disk refused, Python
+    would try once more at its end, with a message and an exit code of its own."""
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import codecs
 import fcntl
+import gc
 import io
 import json
 import os
@@ -45,12 +46,17 @@ _STAND_INS = {
 }
 """A readable sign of ASCII for each that kb or a record prints. Any other becomes `?`."""
 
+_OBJECTS_BETWEEN_COLLECTIONS = 100_000
+"""New ones before the collector of cycles looks: a command keeps most of what it makes while it
+loads, so the looks after each 700, which Python has, find nothing."""
+
 _SIZE = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
 """Columns or lines that a terminal can have."""
 
 
 def prepare() -> None:
     """Make usable what the caller handed on."""
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     _replace_unusable_streams()
     _write_any_text()
     _wait_for_slow_ends()

@@ -48,8 +48,9 @@ class SymptomNames:
             np.int64,
         )
         holders = np.repeat(np.arange(len(named)), [len(words) for _place, words in named])
-        playbooks = np.unique(words * len(names) + self._playbooks[holders]) // (len(names) or 1)
-        counts = np.bincount(playbooks, minlength=len(self._numbers)).tolist()
+        pairs = set((words * len(names) + self._playbooks[holders]).tolist())
+        held = np.array(list(pairs), np.int64) // (len(names) or 1)
+        counts = np.bincount(held, minlength=len(self._numbers)).tolist()
         self._rarities = np.array(
             [rarity(word, counts[n], len(names)) for word, n in self._numbers.items()], np.float64
         )

@@ -140,14 +140,14 @@ _TOLD_IN_CHINESE = re.compile(
 
 def ends_well(lines: Sequence[str]) -> bool:
     """Whether the last lines of a log say that the work is done."""
-    if any(map(_TROUBLE.search, lines)) or _is_cut_short(lines):
-        return False
     spoken = [line for line in lines if line.strip()][-END_LINES:]
-    ends = [place for place, line in enumerate(spoken) if says_end(line)]
+    behind = list(takewhile(lambda line: not says_end(line), reversed(spoken)))
     return (
-        bool(ends)
+        len(behind) < len(spoken)
+        and not any(map(_BEGINS.search, behind))
         and not all(map(_is_one_word, spoken))
-        and not any(_BEGINS.search(line) for line in spoken[ends[-1] + 1 :])
+        and not any(map(_TROUBLE.search, lines))
+        and not _is_cut_short(lines)
     )
 
 

@@ -8,10 +8,7 @@ from collections.abc import Collection, Iterable
 from itertools import chain, islice
 from math import prod
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
-from ClusterShell.RangeSet import RangeSet, RangeSetException, RangeSetParseError
-
-from kb.numbers import MAX_INT, read_int, read_ints
+from kb.numbers import read_int, read_ints
 
 _LAST_NUMBER = re.compile(r"(?<!\d)\d++(?=\D*+$)")
 _LETTER = re.compile(r"(?<=[-_])[a-z]")
@@ -25,8 +22,6 @@ _MAX_RANKS_OF_A_LIST = 10_000
 """Of a longer list the first ranks are read."""
 _MAX_HOSTS_OF_A_LIST = 1_000
 """A longer list, by the product of its brackets, is not read: it hardly tells where a rank ran."""
-_NO_LIST = (NodeSetException, RangeSetException, ValueError)
-"""Raised by ClusterShell for a text that is no list."""
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 
 
@@ -76,38 +71,23 @@ def _last_part(host: str) -> re.Match[str] | None:
 
 def read_ranks(text: str) -> list[int]:
     """Read a list such as `0-2,5`, `[1, 3]` or `1 and 3`; empty where it is none."""
+    from kb.job.ranges import NO_LIST, Ranges
+
     try:
-        ranges = _Ranges(text.strip("[] ").replace(" and ", ",")).ranges
-    except _NO_LIST:
+        ranges = Ranges(text.strip("[] ").replace(" and ", ",")).ranges
+    except NO_LIST:
         return []
     return list(islice(chain.from_iterable(ranges), _MAX_RANKS_OF_A_LIST))
 
 
 def read_hosts(text: str) -> tuple[str, ...]:
     """Read a list such as `cn[01-02],gpu7`; empty where it is none, or too long."""
+    from kb.job.ranges import NO_LIST, Ranges, expand_hosts
+
     try:
-        sizes = [_Ranges(part).count for part in _BRACKETS.findall(text)]
+        sizes = [Ranges(part).count for part in _BRACKETS.findall(text)]
         if prod(sizes) > _MAX_HOSTS_OF_A_LIST:
             return ()
-        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
-    except _NO_LIST:
+        return expand_hosts(text)
+    except NO_LIST:
         return ()
-
-
-class _Ranges(RangeSet):  # type: ignore[misc]  # ClusterShell has no types
-    """The ranges of a list. They are not expanded: a line of a hostile log can name billions."""
-
-    def __init__(self, text: str) -> None:
-        self.ranges: list[range] = []
-        super().__init__(text)
-
-    def add_range(self, start: int, stop: int, step: int = 1, pad: int = 0) -> None:  # noqa: ARG002
-        """Take in one range of the list that is parsed."""
-        if start < 0 or stop > MAX_INT:
-            raise RangeSetParseError("", "neither ranks nor hosts have such a number")
-        self.ranges.append(range(start, stop, step))
-
-    @property
-    def count(self) -> int:
-        """How many numbers the ranges hold."""
-        return sum((one.stop - one.start) // one.step + 1 for one in self.ranges)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import io
 import re
-import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -130,6 +129,8 @@ def _expanded(data: bytes, most: int) -> tuple[bytes, bool]:
 
 
 def _members(data: bytes) -> Iterator[tuple[str, bytes]]:
+    import tarfile
+
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:", errorlevel=2) as archive:
         for member in archive:
             # A sparse file can stand for any number of bytes.

@@ -6,7 +6,7 @@ The forms are rows of `kb/rules/prefixes.toml`, tried in order, again and again,
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 import msgspec
 
@@ -31,6 +31,7 @@ class Spoken(msgspec.Struct, frozen=True):
     host: str | None = None
 
 
+@lru_cache(300)  # several readers of a log ask for its last lines, one after the other
 def split_prefix(line: str) -> Spoken:
     """Take the prefixes off a line."""
     rank: int | None = None

@@ -64,7 +64,10 @@ def learn_way(lines: Sequence[str]) -> Way | None:
     ranks = [rank for line in lines if (rank := spelled.rank(line)) is not None]
     if len(ranks) > max(_MIN_SPELLING_SHARE * len(lines), _MIN_NAMING_LINES) and _alternate(ranks):
         return msgspec.structs.replace(spelled, several=len(set(ranks)) > 1)
+    beginnings = "\n".join(line[:_BEGINNING_CHARACTERS] for line in lines)
     for pattern, alone in _ways():
+        if not pattern.search(beginnings):
+            continue
         way = Way(pattern)
         matches = [match for line in lines if (match := way.match(line))]
         ranks = list(read_ints(match["rank"] for match in matches))
@@ -87,7 +90,7 @@ def learn_way(lines: Sequence[str]) -> Way | None:
 def _ways() -> tuple[tuple[re.Pattern[str], bool], ...]:
     """The rows, and whether each counts where a file holds only one number."""
     rows = read_rows("speakers", "speaker", Speaker)
-    return tuple((re.compile(row.pattern, re.IGNORECASE), row.alone) for row in rows)
+    return tuple((re.compile(row.pattern, re.IGNORECASE | re.MULTILINE), row.alone) for row in rows)
 
 
 def _alternate(ranks: Iterable[int]) -> bool:
