@@ -154,9 +154,9 @@ def _asked(record: Incident, noise: Incident, chance: random.Random) -> str:
     body, aliases = record.body, record.header.aliases
     kind = chance.random()
     if kind < 0.45 or not aliases:
-        pieces = [_piece(chance.choice(body.evidence), chance)]
+        pieces = [_piece(chance.choice(body.evidence).text, chance)]
         if chance.random() < NOISY:
-            pieces.append(_piece(chance.choice(noise.body.evidence), chance))
+            pieces.append(_piece(chance.choice(noise.body.evidence).text, chance))
             chance.shuffle(pieces)
         return "\n".join(pieces)
     if kind < 0.8:
@@ -176,7 +176,7 @@ def _told(record: Incident, other_than: str, chance: random.Random) -> str:
         " ".join(body.symptom.split()),
         " ".join(body.cause.split()),
         *(translate(alias) if has_chinese(alias) else alias for alias in header.aliases),
-        *("\n".join(masked_lines(block)[:12]) for block in body.evidence),
+        *("\n".join(masked_lines(block.text)[:12]) for block in body.evidence),
     ]
     return chance.choice([passage for passage in passages if passage != other_than])
 

@@ -18,6 +18,7 @@ Identifier = Annotated[
     str, msgspec.Meta(pattern=r"^[a-zA-Z0-9]+([.-][a-zA-Z0-9]+)*$", max_length=100)
 ]
 """Kebab-case; a name that the program writes in mixed case (`ncclUniqueId`) may keep it."""
+Release = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\w+)*$", max_length=40)]
 Url = Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$", max_length=500)]
 
 
@@ -72,9 +73,33 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The conditions under which an incident happens."""
 
     frameworks: dict[str, Line]
-    """Name to versions."""
+    """Name to the versions in which it happens: `any`, or a specifier of PEP 440."""
     hardware: Line
     topology: Topology
+
+
+class FixedIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A release or a change of a program that ends an incident."""
+
+    system: Name
+    version: Release | None = None
+    """The first release with the change."""
+    change: Url | None = None
+    note: Line | None = None
+    """A condition, such as an option that is off by default."""
+
+    def __str__(self) -> str:
+        name = " ".join(filter(None, (self.system, self.version)))
+        named = ", ".join(filter(None, (name, self.note)))
+        return f"{named} ({self.change})" if self.change else named
+
+
+class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When the claims of a record were last compared with their sources."""
+
+    date: date
+    by: Line
+    """What was looked at: source files with their tags, threads, pages."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -106,15 +131,24 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     systems: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1)]
     environment: Environment
     signatures: tuple[Signature, ...] = ()
-    fixed_in: Line | None = None
+    fixed_in: tuple[FixedIn, ...] = ()
     references: Annotated[
         tuple[Url, ...],
         msgspec.Meta(min_length=1),
     ]
     confidence: Certainty
+    checked: Checked | None = None
     aliases: tuple[Line, ...] = ()
     created: date
     updated: date
+
+
+class EvidenceBlock(msgspec.Struct, frozen=True):
+    """Lines as programs print them."""
+
+    text: Text
+    source: Line | None = None
+    """Where they stand: a link, `format` and a link to the file that prints them, or `own run`."""
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,8 +162,12 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     verify: Text
     prevention: Text | None = None
     distinguish: tuple[Distinction, ...] = ()
-    evidence: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
-    """Blocks of lines as programs print them."""
+    evidence: Annotated[tuple[EvidenceBlock, ...], msgspec.Meta(min_length=1)]
+
+    @property
+    def evidence_text(self) -> str:
+        """The lines of all blocks."""
+        return "\n".join(block.text for block in self.evidence)
 
 
 class Incident(msgspec.Struct, frozen=True):

@@ -103,7 +103,7 @@ def _read(
 def _ranks(
     files: list[CheckedFile], library: IncidentDirectories, *, kept: bool
 ) -> tuple[dict[_Block, Rank], list[Problem]]:
-    blocks = [(file, block) for file in files for block in file.incident.body.evidence]
+    blocks = [(file, block.text) for file in files for block in file.incident.body.evidence]
     with LintContext(files, library.directories, kept=kept) as context:
         context.encode_ahead([block for _file, block in blocks])
         ranks = {

@@ -26,6 +26,7 @@ from kb.incident import (
     Body,
     Certainty,
     Environment,
+    EvidenceBlock,
     Header,
     Incident,
     Kind,
@@ -125,7 +126,7 @@ def _record(identifier: str, answers: Answers, found: _Found) -> Incident:
         kind=Kind.INCIDENT,
         systems=answers.systems or (NO_SYSTEM,),
         environment=Environment(
-            frameworks=found.versions,
+            frameworks=dict.fromkeys(found.versions, "any"),
             hardware=f"{MARK} which GPUs and network, how many",
             topology=Topology.MULTI_NODE if found.several_hosts else Topology.ANY,
         ),
@@ -142,7 +143,11 @@ def _record(identifier: str, answers: Answers, found: _Found) -> Incident:
         cause=answers.cause or f"{MARK} the mechanism, and how certain it is",
         fix=(Step(answers.fix or f"{MARK} what to do, as an imperative sentence"),),
         verify=f"{MARK} how to see that it is fixed",
-        evidence=(found.evidence or f"{MARK} log lines exactly as the program prints them",),
+        evidence=(
+            EvidenceBlock(found.evidence, "own run")
+            if found.evidence
+            else EvidenceBlock(f"{MARK} log lines exactly as the program prints them"),
+        ),
     )
     return Incident(header, body)
 

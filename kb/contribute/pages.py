@@ -29,6 +29,7 @@ FAMILIES = {
     "PRO": "prose: actionable steps, and the limits of a match",
     "DUP": "duplicates",
     "CHK": "checks and playbooks: outputs, findings and the lines of a symptom",
+    "CLM": "claims: releases, versions, sources, and what a command destroys",
     "SEC": "secrets, and names of machines and people",
 }
 """The letters with which the codes of a family begin, and what the family is about."""

@@ -83,7 +83,7 @@ def _trimmed(part: str) -> str:
 
 
 def _evidence_of_all(knowledge: KnowledgeBase) -> str:
-    return "\n".join(block for record in knowledge.incidents() for block in record.body.evidence)
+    return "\n".join(record.body.evidence_text for record in knowledge.incidents())
 
 
 def _grade(text: str, knowledge: KnowledgeBase) -> Grade:

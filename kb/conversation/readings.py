@@ -237,5 +237,4 @@ def _passages(incident: Incident) -> Iterator[str]:
         if only_looks(step):
             yield _of_step(step)
     yield from _SENTENCES.split(incident.body.symptom)
-    for block in incident.body.evidence:
-        yield from block.split("\n")
+    yield from incident.body.evidence_text.split("\n")

@@ -174,6 +174,6 @@ def _shared_words(text: str, incident: Incident) -> list[str]:
 def _tokens_of(incident: Incident) -> set[str]:
     header, body = incident.header, incident.body
     record = " ".join(
-        [header.title, *header.aliases, body.symptom, body.setting, body.cause, *body.evidence]
+        [header.title, *header.aliases, body.symptom, body.setting, body.cause, body.evidence_text]
     )
     return set(tokenize(record))

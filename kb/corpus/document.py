@@ -19,7 +19,7 @@ from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 from kb.rules import file_digest
 
-_FORMAT_VERSION = 6
+_FORMAT_VERSION = 7
 """Increase this number when this module produces different documents from the same file."""
 
 _MAX_PASSAGE_CHARACTERS = 600
@@ -46,14 +46,14 @@ def digest(source: bytes) -> str:
 
 def to_document(incident: Incident, source: bytes) -> Document:
     """Make the document of an incident and the bytes of its file."""
-    facts = find_facts(line for block in incident.body.evidence for line in block.split("\n"))
+    facts = find_facts(incident.body.evidence_text.split("\n"))
     return Document(
         id=incident.id,
         digest=digest(source),
         words=" \n".join(_words(incident, facts)),
         passages=tuple(passage[:_MAX_PASSAGE_CHARACTERS] for passage in _passages(incident)),
         patterns=tuple(map(declared_pattern, incident.header.signatures)),
-        example="\n".join(incident.body.evidence),
+        example=incident.body.evidence_text,
         tags=_tags(incident),
         payload=msgspec.msgpack.encode(Entry(incident, facts, tuple(_quoted(incident)))),
     )
@@ -97,14 +97,14 @@ def _words(incident: Incident, facts: Facts) -> Iterator[str]:
     yield body.setting
     yield body.cause
     for block in body.evidence:
-        yield from masked_lines(block)
+        yield from masked_lines(block.text)
     yield from map(_plain, header.signatures)
     yield fact_words(facts)
 
 
 def _quoted(incident: Incident) -> Iterator[frozenset[str]]:
     """The words of its evidence and signatures, and of what it is called by, line by line."""
-    lines = [line for block in incident.body.evidence for line in masked_lines(block)]
+    lines = masked_lines(incident.body.evidence_text)
     lines += map(_plain, incident.header.signatures)
     lines += [incident.title, *incident.header.aliases]
     return filter(None, dict.fromkeys(frozenset(tokenize(line)) for line in lines))
@@ -121,4 +121,4 @@ def _passages(incident: Incident) -> Iterator[str]:
     for alias in header.aliases:
         yield translate(alias)
     for block in body.evidence:
-        yield "\n".join(masked_lines(block)[:_MAX_EVIDENCE_LINES])
+        yield "\n".join(masked_lines(block.text)[:_MAX_EVIDENCE_LINES])

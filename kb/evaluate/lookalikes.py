@@ -54,8 +54,8 @@ def _evidence(
     incidents: Iterable[Incident], knowledge: KnowledgeBase
 ) -> Iterator[tuple[Incident, Evidence]]:
     for incident in incidents:
-        for text in incident.body.evidence:
-            block = Block(None, 1, text.count("\n") + 1, text.encode())
+        for shown in incident.body.evidence:
+            block = Block(None, 1, shown.text.count("\n") + 1, shown.text.encode())
             yield incident, collect([block], knowledge.signatures, knowledge.markers)
 
 

@@ -71,4 +71,4 @@ def remedy(match: Match) -> str:
     """All that a record advises, as one text."""
     body = match.incident.body
     steps = [f"{step.text}\n{step.command or ''}\n{step.why or ''}" for step in body.fix]
-    return "\n".join([*steps, match.incident.header.fixed_in or "", body.prevention or ""])
+    return "\n".join([*steps, *map(str, match.incident.header.fixed_in), body.prevention or ""])

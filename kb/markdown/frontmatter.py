@@ -36,6 +36,7 @@ _OPENING = (
     yaml.FlowSequenceStartToken,
 )
 _CLOSING = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
+_RELEASE = re.compile(r"(?P<name>[A-Za-z][\w -]*?)(?<! after) v?(?P<version>\d+(?:\.\d+)+)")
 _MAX_DEPTH = 20
 """Levels of nested collections. A record needs 4, and YAML readers are recursive."""
 
@@ -69,10 +70,24 @@ def parse_header(text: str) -> AnyHeader:
         )
     lines = dict(_lines_of(root))
     _refuse_duplicates(root)
+    _state_fix_as_data(data)
     try:
         return msgspec.convert(data, _header_type(data), builtin_types=(date,))
     except msgspec.ValidationError as error:
         raise _field_error(str(error), lines) from error
+
+
+def _state_fix_as_data(data: dict[str, Any]) -> None:
+    """Older records say in words what fixes them."""
+    words, systems = data.get("fixed_in"), data.get("systems")
+    if not isinstance(words, str):
+        return
+    if release := _RELEASE.fullmatch(words):
+        data["fixed_in"] = [
+            {"system": release["name"].lower().replace(" ", "-"), "version": release["version"]}
+        ]
+    elif isinstance(systems, list):
+        data["fixed_in"] = [{"system": one, "note": words} for one in systems[:1]]
 
 
 def _header_type(data: dict[str, Any]) -> type[AnyHeader]:

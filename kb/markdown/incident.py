@@ -10,10 +10,10 @@ from typing import Any
 from markdown_it.tree import SyntaxTreeNode
 
 from index.documents import Pattern
-from kb.incident import Body, Distinction, Header, Step
+from kb.incident import Body, Distinction, EvidenceBlock, Header, Step
 from kb.markdown import rules
 from kb.markdown.blocks import fenced
-from kb.markdown.reader import Blocks, Heading, Reader, first_line
+from kb.markdown.reader import Blocks, Heading, Reader, first_line, one_line
 
 HEADINGS: Mapping[str, Heading] = {
     "Symptom": Heading(),
@@ -26,6 +26,7 @@ HEADINGS: Mapping[str, Heading] = {
     "Evidence": Heading(),
 }
 
+_SOURCE = re.compile(r"^Source: (?P<source>.+)$", re.DOTALL)
 _DISTINCTION = re.compile(r"^`(?P<other>[^`]+)`:\s+(?P<question>.+)$", re.DOTALL)
 
 
@@ -67,7 +68,12 @@ def write(body: Body) -> Iterator[tuple[str, str | None]]:
             for item in body.distinguish
         ),
     )
-    yield "Evidence", "\n\n".join(fenced(block, "text") for block in body.evidence)
+    yield "Evidence", "\n\n".join(map(_written_block, body.evidence))
+
+
+def _written_block(block: EvidenceBlock) -> str:
+    source = f"Source: {block.source}\n\n" if block.source else ""
+    return source + fenced(block.text, "text")
 
 
 def _written(number: int, step: Step) -> str:
@@ -142,13 +148,21 @@ def _distinctions(reader: Reader, blocks: Blocks) -> list[Distinction]:
     return found
 
 
-def _evidence(reader: Reader, blocks: Blocks) -> list[str]:
+def _evidence(reader: Reader, blocks: Blocks) -> list[EvidenceBlock]:
+    found = []
+    source: str | None = None
     for node in blocks[1:]:
-        if node.type != "fence":
+        named = _SOURCE.match(node.children[0].content) if node.type == "paragraph" else None
+        if node.type == "fence":
+            found.append(EvidenceBlock(node.content.removesuffix("\n"), source))
+            source = None
+        elif named and source is None:
+            source = one_line(named["source"])
+        else:
             reader.report(
                 first_line(node),
                 rules.EvidenceIsNoBlock,
                 "the section `Evidence` contains text outside of fenced blocks",
                 "put the log lines between ```text and ```",
             )
-    return [node.content.removesuffix("\n") for node in blocks[1:] if node.type == "fence"]
+    return found

@@ -18,7 +18,7 @@ from kb.questions.belief import Belief, Option, QuestionPlan, Topic
 from kb.questions.gain import expected_gain
 from kb.questions.observe import NO, PRINTED, YES
 from kb.questions.picks import one_of
-from kb.questions.versions import fixed_in
+from kb.questions.versions import first_release
 from kb.rules.rows import Accelerator
 
 ONE_NODE, SEVERAL_NODES = "one", "several"
@@ -176,15 +176,15 @@ def _fits(family: Accelerator, named: Sequence[Accelerator]) -> float:
 
 def _versions(candidates: Iterable[Incident], known: Mapping[str, str]) -> Iterator[QuestionPlan]:
     for incident in candidates:
-        fix = fixed_in(incident)
-        if fix is None or not known.keys().isdisjoint(systems_in(fix[0])):
+        fix = first_release(incident)
+        if fix is None or fix.system in known:
             continue
         newer = {incident.id: 1 - OLDER_IF_FIXED}
         older = {incident.id: OLDER_IF_FIXED}
         yield QuestionPlan(
             topic=Topic.VERSION,
-            key=f"version:{fix[0]} {fix[1]}",
-            text=f"Does it run {fix[0]} {fix[1]} or newer?",
+            key=f"version:{fix.system} {fix.version}",
+            text=f"Does it run {fix.system} {fix.version} or newer?",
             options=(Option(YES, newer, 0.5), Option(NO, older, 0.5)),
             records=(incident.id,),
         )

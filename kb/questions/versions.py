@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from kb.evidence.systems import systems_in
-from kb.incident import Incident
-from kb.numbers import MAX_INT, read_int
+from kb.incident import FixedIn, Incident
 
-_NUMBER = r"v?(\d+(?:\.\d+)+)"
-_FIXED_IN = re.compile(rf"^([A-Za-z][\w -]*?) {_NUMBER}")
-_FROM = re.compile(rf"^{_NUMBER}(?: and (?:later|newer)| to )")
-_UP_TO = re.compile(rf"^(?:up to |\d+(?:\.\d+)* to ){_NUMBER}")
-_BEFORE = re.compile(rf"^before {_NUMBER}")
-_UNCONDITIONAL = re.compile(rf"^[A-Za-z][\w -]*?(?<! after) {_NUMBER}(?: \([^();]*\))?$")
-"""A fix with conditions is for people to read: who runs that version may not meet them."""
-_SEVERAL = re.compile(
-    r"[,;] |^[^(]*\(.*before|\b(?:reports?|reported|seen|mostly|about)\b", re.DOTALL
-)
-"""An environment of more than one clause is for people to read."""
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
 
-def fixed_in(incident: Incident) -> tuple[str, str] | None:
-    """The program and version that hold the fix, where the record names one."""
-    found = _FIXED_IN.match(incident.header.fixed_in or "")
-    return (found[1], found[2]) if found else None
+def first_release(incident: Incident) -> FixedIn | None:
+    """The first release that ends the incident, where the record names one."""
+    return next((fix for fix in incident.header.fixed_in if fix.version), None)
 
 
 def fits(incident: Incident, versions: Mapping[str, str]) -> bool | None:
@@ -35,39 +24,51 @@ def fits(incident: Incident, versions: Mapping[str, str]) -> bool | None:
     return all(verdicts) if verdicts else None
 
 
+def read_specifier(text: str) -> SpecifierSet | None:
+    """The versions that a record names; None where they are told in words, for people to read."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(text, prereleases=True)
+    except InvalidSpecifier:
+        return None
+
+
 def _verdicts(incident: Incident, versions: Mapping[str, str]) -> Iterator[bool]:
-    name, fix = fixed_in(incident) or ("", "")
-    if _UNCONDITIONAL.match(incident.header.fixed_in or ""):
-        for system in _systems_in(name):
-            if system in versions:
-                yield _compare(versions[system], fix) < 0
-    for framework, text in incident.header.environment.frameworks.items():
-        if framework in versions and not _SEVERAL.search(text):
-            yield from _in_range(versions[framework], text)
+    # A fix with conditions is for people to read: who runs that version may not meet them.
+    stated = [
+        (fix.system, f"<{fix.version}")
+        for fix in incident.header.fixed_in
+        if fix.version and not fix.note
+    ]
+    for name, text in (*stated, *incident.header.environment.frameworks.items()):
+        verdict = _is_in(versions[name], text) if name in versions else None
+        if verdict is not None:
+            yield verdict
 
 
-_systems_in = lru_cache(512)(systems_in)
-"""Of the names of programs that hold fixes; every diagnosis asks for the same ones."""
+@lru_cache(512)
+def _is_in(running: str, text: str) -> bool | None:
+    """None where one of the two cannot be read, or the version is only the first part of a limit:
+    2.26 may be 2.26.2."""
+    allowed, version = read_specifier(text), _read_version(running)
+    if not allowed or version is None:
+        return None
+    limits = (_read_version(one.version.removesuffix(".*")) for one in allowed)
+    if any(limit and _begins(limit.release, version.release) for limit in limits):
+        return None
+    return allowed.contains(version)
 
 
-def _in_range(version: str, text: str) -> Iterator[bool]:
-    if first := _FROM.match(text):
-        yield _compare(version, first[1]) >= 0
-    if last := _UP_TO.match(text):
-        yield _compare(version, last[1]) <= 0
-    if before := _BEFORE.match(text):
-        yield _compare(version, before[1]) < 0
+def _begins(whole: tuple[int, ...], start: tuple[int, ...]) -> bool:
+    return len(start) < len(whole) and whole[: len(start)] == start
 
 
-def _compare(version: str, bound: str) -> int:
-    """Below, equal or above, as far as both are written: 2.26 and 2.26.3 are equal."""
-    number = version.partition("+")[0]  # behind it stands how it was built
-    pairs = zip(number.split("."), bound.split("."), strict=False)
-    left, right = zip(*((_part(one), _part(other)) for one, other in pairs), strict=True)
-    return (left > right) - (left < right)
+def _read_version(text: str) -> Version | None:
+    """Of a build before the release, the release: containers carry such builds for years."""
+    from packaging.version import InvalidVersion, Version
 
-
-def _part(digits: str) -> int:
-    """One that is no number of a version comes after all that are."""
-    number = read_int(digits)
-    return MAX_INT if number is None else number
+    try:
+        return Version(Version(text).base_version)
+    except InvalidVersion:
+        return None

@@ -37,7 +37,8 @@ def _parts(incident: Incident) -> Iterator[RenderableType]:
     yield heading("Fix")
     yield steps(body.fix)
     if header.fixed_in:
-        yield indented(Text(f"Fixed in: {header.fixed_in}"))
+        yield heading("Fixed in")
+        yield from (indented(Text(str(fix))) for fix in header.fixed_in)
     yield heading("Verify")
     yield indented(prose(body.verify))
     if body.prevention:
@@ -48,7 +49,10 @@ def _parts(incident: Incident) -> Iterator[RenderableType]:
         for item in body.distinguish:
             yield indented(Text.assemble((item.other, "cyan"), "\n", prose(item.question)))
     yield heading("Evidence")
-    yield from (indented(Text(block + "\n", "dim", overflow="fold")) for block in body.evidence)
+    for block in body.evidence:
+        if block.source:
+            yield indented(Text(f"Source: {block.source}"))
+        yield indented(Text(block.text + "\n", "dim", overflow="fold"))
     yield heading("References")
     yield from (link(url) for url in header.references)
 

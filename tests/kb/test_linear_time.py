@@ -178,9 +178,9 @@ def _parts_of_a_path(text: str) -> str:
 
 def _known_versions(text: str) -> None:
     header = INCIDENTS[0].header
-    environment = msgspec.structs.replace(header.environment, frameworks={"nccl": text})
-    changed = msgspec.structs.replace(header, environment=environment, fixed_in=text)
-    fits(msgspec.structs.replace(INCIDENTS[0], header=changed), {"nccl": "2.18"})
+    environment = msgspec.structs.replace(header.environment, frameworks={"nccl": f"<{text}"})
+    changed = msgspec.structs.replace(header, environment=environment, fixed_in=())
+    fits(msgspec.structs.replace(INCIDENTS[0], header=changed), {"nccl": text})
 
 
 def _clusters(text: str) -> None:

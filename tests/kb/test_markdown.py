@@ -121,13 +121,13 @@ def test_record_is_read_into_one_value_per_idea() -> None:
     assert (first.command, first.why) == ("switch --on", "It clicks.")
     assert (second.text, second.command) == ("Wait.", None)
     assert incident.body.distinguish[0].other == "other-hang"
-    assert incident.body.evidence == ("switch s1 is off",)
+    assert incident.body.evidence_text == "switch s1 is off"
 
 
 def test_evidence_that_holds_a_fence_survives() -> None:
     text = RECORD.replace("```text\nswitch s1 is off\n```", "````text\n```\nswitch s1 is off\n````")
     incident = parse(text)
-    assert incident.body.evidence == ("```\nswitch s1 is off",)
+    assert incident.body.evidence_text == "```\nswitch s1 is off"
     assert parse(render(incident)) == incident
 
 
@@ -211,3 +211,20 @@ def test_ids_are_unique_and_files_lie_under_their_first_system() -> None:
     assert len({incident.id for incident in incidents}) == len(incidents) >= 30
     for file, incident in zip(SHIPPED, incidents, strict=True):
         assert Path(file.path).parent.name == incident.header.systems[0]
+
+
+def test_a_fix_in_words_is_read_as_data() -> None:
+    incident = parse(RECORD.replace("references:", "fixed_in: NCCL 2.22.3\nreferences:", 1))
+    assert [*map(str, incident.header.fixed_in)] == ["nccl 2.22.3"]
+    in_words = "fixed_in: the next release, with an option\nreferences:"
+    incident = parse(RECORD.replace("references:", in_words, 1))
+    assert incident.header.fixed_in[0].note == "the next release, with an option"
+    assert incident.header.fixed_in[0].version is None
+
+
+def test_a_block_says_where_its_lines_come_from() -> None:
+    fence = "## Evidence\n\n```"
+    assert fence in RECORD
+    named = RECORD.replace(fence, "## Evidence\n\nSource: https://example.org/thread\n\n```")
+    assert parse(named).body.evidence[0].source == "https://example.org/thread"
+    assert parse(RECORD).body.evidence[0].source is None

@@ -22,8 +22,11 @@ from kb.guides import GUIDE_KINDS
 from kb.incident import (
     Body,
     Certainty,
+    Checked,
     Distinction,
     Environment,
+    EvidenceBlock,
+    FixedIn,
     Header,
     Incident,
     Kind,
@@ -100,9 +103,20 @@ HEADERS = some.builds(
         ),
         max_size=2,
     ).map(tuple),
-    fixed_in=some.none() | LINE,
+    fixed_in=some.lists(
+        some.builds(
+            FixedIn,
+            system=NAME,
+            version=some.none() | some.from_regex(r"\d{1,2}(\.\d{1,2}){0,2}", fullmatch=True),
+            change=some.none() | some.just("https://example.org/change"),
+            note=some.none() | LINE,
+        ),
+        max_size=2,
+    ).map(tuple),
     references=some.just(("https://example.org/thread",)),
     confidence=some.sampled_from(Certainty),
+    checked=some.none()
+    | some.builds(Checked, date=some.dates(min_value=date(2000, 1, 1)), by=LINE),
     aliases=some.lists(LINE, max_size=2).map(tuple),
     created=some.dates(min_value=date(2000, 1, 1)),
     updated=some.dates(min_value=date(2000, 1, 1)),
@@ -128,7 +142,9 @@ BODIES = some.builds(
     distinguish=some.lists(
         some.builds(Distinction, other=NAME, question=LINE.map(lambda text: f"{text}?")), max_size=2
     ).map(tuple),
-    evidence=some.lists(CODE, min_size=1, max_size=2).map(tuple),
+    evidence=some.lists(
+        some.builds(EvidenceBlock, text=CODE, source=some.none() | LINE), min_size=1, max_size=2
+    ).map(tuple),
 )
 RECORDS = some.builds(Incident, HEADERS, BODIES)
 

@@ -94,7 +94,7 @@ class BrowseScreen(Screen[None]):
 def _searched(incident: Incident) -> str:
     header, body = incident.header, incident.body
     parts = [header.id, header.title, *header.systems, *header.aliases]
-    parts += [body.symptom, body.setting, body.cause, *body.evidence]
+    parts += [body.symptom, body.setting, body.cause, body.evidence_text]
     return "\n".join(parts).lower()
 
 

@@ -133,7 +133,7 @@ def _record_parts(incident: Incident) -> Iterator[Widget]:
     yield Static(Content.assemble((incident.id, "$primary"), (about, "dim")))
     yield from _title(incident)
     yield from _body(incident, ())
-    evidence = "\n\n".join(incident.body.evidence)
+    evidence = incident.body.evidence_text
     yield Static(heading("Evidence"), classes="heading")
     yield Static(Content(evidence), classes="quote")
 
@@ -168,7 +168,7 @@ def _body(incident: Incident, done: Collection[int]) -> Iterator[Widget]:
     for place, step in enumerate(body.fix):
         yield StepRow(place, step, place in done)
     yield _markdown(
-        ("Fixed in", header.fixed_in),
+        ("Fixed in", "\n".join(f"- {fix}" for fix in header.fixed_in)),
         ("Verify", body.verify),
         ("Prevention", body.prevention),
         ("References", "\n".join(f"- <{url}>" for url in header.references)),

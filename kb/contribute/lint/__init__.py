@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kb.containment import contained
 from kb.contribute.lint.checked import CheckedFile, CheckedGuide, GuideLibrary
+from kb.contribute.lint.claims import CLAIM_RULES
 from kb.contribute.lint.context import LintContext, accepted_before, indexed_guides
 from kb.contribute.lint.duplicates import DUPLICATE_RULES
 from kb.contribute.lint.evidence import EVIDENCE_RULES
@@ -41,6 +42,7 @@ ALL_RULES: tuple[Rule, ...] = (
     *EVIDENCE_RULES,
     *LINK_RULES,
     *PROSE_RULES,
+    *CLAIM_RULES,
     *DUPLICATE_RULES,
     *PRIVATE_RULES,
 )

@@ -67,8 +67,7 @@ class _Likeness:
         self._titles = encode(titles) * _written(titles)
         self._symptoms = encode(symptoms) * _written(symptoms)
         self._lines = [
-            {line for block in file.incident.body.evidence for line in masked_lines(block)}
-            for file in context.files
+            set(masked_lines(file.incident.body.evidence_text)) for file in context.files
         ]
 
     def to(self, place: int) -> Iterator[tuple[CheckedFile, str]]:

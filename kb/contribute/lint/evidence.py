@@ -44,7 +44,9 @@ class StolenEvidence(Rule):
     help = "add distinctive lines or a signature, or make the other record's signatures weak"
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
-        blocks = [(file, block) for file in context.chosen for block in file.incident.body.evidence]
+        blocks = [
+            (file, block.text) for file in context.chosen for block in file.incident.body.evidence
+        ]
         context.encode_ahead([block for _file, block in blocks])
         for file, block in blocks:
             diagnosis = context.diagnose(file, block)
@@ -73,7 +75,7 @@ class StealsEvidence(Rule):
         chosen = {file.incident.id: file for file in context.chosen}
         for other in _alike(context) if len(chosen) < len(context.files) else ():
             for block in other.incident.body.evidence:
-                diagnosis = context.diagnose(other, block)
+                diagnosis = context.diagnose(other, block.text)
                 matches = diagnosis.matches if diagnosis else ()
                 thief = chosen.get(matches[0].incident.id) if matches else None
                 if thief and other.incident.kind is Kind.INCIDENT:
@@ -90,7 +92,7 @@ def _alike(context: LintContext) -> list[CheckedFile]:
     found = {
         match.incident.id
         for file in context.chosen[:_MAX_FILES_ASKED]
-        for text in ("\n".join(file.incident.body.evidence), file.incident.body.symptom)
+        for text in (file.incident.body.evidence_text, file.incident.body.symptom)
         if (diagnosis := context.diagnose(file, text))
         for match in diagnosis.candidates[:_MAX_NEIGHBOURS]
     }
@@ -103,9 +105,7 @@ def _alike(context: LintContext) -> list[CheckedFile]:
         file
         for file in context.files
         if not file.chosen
-        and (
-            file.incident.id in found or own & context.fired("\n".join(file.incident.body.evidence))
-        )
+        and (file.incident.id in found or own & context.fired(file.incident.body.evidence_text))
     ]
 
 

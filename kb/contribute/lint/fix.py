@@ -114,7 +114,9 @@ def _is_private(block: str) -> bool:
 
 def _with_evidence(incident: Incident, change: Callable[[str], str]) -> Incident:
     body = incident.body
-    evidence = tuple(map(change, body.evidence))
+    evidence = tuple(
+        msgspec.structs.replace(block, text=change(block.text)) for block in body.evidence
+    )
     return msgspec.structs.replace(incident, body=msgspec.structs.replace(body, evidence=evidence))
 
 

@@ -93,7 +93,7 @@ class NamesMachineOrPerson(Rule):
     help = "use node-1, 10.0.0.1, user@example.org or /home/user; kb lint --fix does it for you"
 
     def check(self, file: CheckedFile) -> Iterator[Problem]:
-        lines = "\n".join(file.incident.body.evidence).split("\n")
+        lines = file.incident.body.evidence_text.split("\n")
         for line in dict.fromkeys(lines):
             for name in dict.fromkeys(private_names(line)):
                 yield self.problem(file, line, f"the evidence contains the name `{name}`")

@@ -120,7 +120,7 @@ class MissingCaution(Rule):
 
     def finish(self, context: LintContext) -> Iterator[Problem]:
         prints = [
-            (file.incident.id, context.fired("\n".join(file.incident.body.evidence)))
+            (file.incident.id, context.fired(file.incident.body.evidence_text))
             for file in context.files
             if file.incident.kind is Kind.INCIDENT
         ]

@@ -258,7 +258,7 @@ def _named(identifiers: list[str]) -> str:
 
 
 def _evidence(file: CheckedFile) -> str:
-    return "\n".join(file.incident.body.evidence)
+    return file.incident.body.evidence_text
 
 
 def _problem(rule: Rule, file: CheckedFile, signature: Signature, message: str) -> Problem:

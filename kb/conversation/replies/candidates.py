@@ -89,7 +89,7 @@ def _seen_by_others(incident: Incident, language: Language) -> str:
     header = incident.header
     confirmed = header.confidence is Certainty.CONFIRMED
     fixed = (
-        say("others-fixed", language, version=header.fixed_in.rstrip("."))
+        say("others-fixed", language, version="; ".join(map(str, header.fixed_in)))
         if header.fixed_in
         else say("others-not-fixed", language)
     )
