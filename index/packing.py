@@ -7,6 +7,7 @@ The file is compressed, with a checksum. It holds neither a generation nor its v
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -26,10 +27,19 @@ def pack(snapshot: Snapshot) -> bytes:
     """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         snapshot.copy_to(connection)
-        connection.execute("DELETE FROM meta WHERE key IN ('generation', 'vectors', 'fingerprint')")
+        connection.execute(
+            "DELETE FROM meta WHERE key IN ('generation', 'vectors', 'fingerprint', 'seed')"
+        )
         connection.execute("VACUUM")
         database = connection.serialize()
     return zstandard.ZstdCompressor(_COMPRESSION_LEVEL, write_checksum=True).compress(database)
+
+
+def checksum(path: Path) -> int | None:
+    """Tell one packed file from another; None where it is missing."""
+    with suppress(OSError):
+        return zlib.crc32(path.read_bytes())
+    return None
 
 
 def unpack(path: Path) -> bytes | None:

@@ -21,7 +21,7 @@ from index.dense import DenseIndex
 from index.documents import Changes, Document, Pattern
 from index.encoder import Encoder
 from index.errors import PatternError, StoreDamaged, StoreError, StoreMissing, StoreReplaced
-from index.packing import unpack
+from index.packing import checksum, unpack
 from index.private import close_directory, file_mode, make_directory, make_file
 from index.progress import Notify, Report, silent_notify, silent_report
 from index.signatures import Scanner
@@ -39,6 +39,7 @@ from index.tables import (
     prepare,
     replace_documents,
     set_meta,
+    take_vectors,
 )
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Store:
 
     def seed(self, packed: Path, extra_patterns: Sequence[Pattern] = ()) -> None:
         """Fill a store in which nothing has been built yet from a file that `index.packing` made.
+        One that began with another file, of another release, takes the vectors of this one.
 
         The file only saves time: one that is missing, damaged or of another version is ignored.
         `extra_patterns` are those of `update`.
@@ -115,11 +117,27 @@ class Store:
         """
         unfit = suppress(StoreDamaged, StoreMissing, PatternError)
         with self.locked(), unfit, store_errors(self._where):
-            if not self._exists() and (database := unpack(packed)):
-                if self.directory is None:
-                    self._seed_memory(database, extra_patterns)
-                else:
-                    self._seed_directory(self.directory, database, extra_patterns)
+            mark = checksum(packed)
+            if mark is None or self._seed_mark() == mark or not (database := unpack(packed)):
+                return
+            if self._exists():
+                with self._writing() as connection:
+                    take_vectors(connection, database)
+            elif self.directory is None:
+                self._seed_memory(database, extra_patterns)
+            else:
+                self._seed_directory(self.directory, database, extra_patterns)
+            if self._exists():
+                with self._writing() as connection:
+                    set_meta(connection, "seed", mark)
+
+    def _seed_mark(self) -> int | None:
+        """Of the file whose vectors the store has."""
+        if not self._exists():
+            return None
+        with self._writing() as connection:
+            mark: int | None = get_meta(connection, "seed")
+        return mark
 
     def _seed_memory(self, database: bytes, extra_patterns: Sequence[Pattern]) -> None:
         connection = _connect(":memory:")

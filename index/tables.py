@@ -6,6 +6,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,17 @@ def prepare(connection: sqlite3.Connection, model: str) -> None:
     if get_meta(connection, "model") != model:
         connection.execute("DELETE FROM vectors")
         set_meta(connection, "model", model)
+
+
+def take_vectors(connection: sqlite3.Connection, database: bytes) -> None:
+    """Add the vectors of another store, where they are of the same model and version."""
+    with closing(sqlite3.connect(":memory:")) as other:
+        if not hasattr(other, "deserialize"):  # an old SQLite
+            return
+        other.deserialize(database)
+        if is_current_schema(other) and get_meta(other, "model") == get_meta(connection, "model"):
+            rows = other.execute("SELECT hash, vector FROM vectors")
+            connection.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
 
 
 def forget(connection: sqlite3.Connection) -> None:

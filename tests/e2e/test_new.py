@@ -97,7 +97,8 @@ def test_secrets_hosts_addresses_and_people_stay_here(kb: Run, tmp_path: Path) -
     assert (
         "quuxstore.FrobnicatorError: lease of shard 7 expired while reading from 10.0.0.1" in text
     )
-    assert "pytorch: 2.4.1" in text
+    assert "pytorch: any" in text
+    assert "Seen with pytorch 2.4.1" in text
     assert "`NCCL_DEBUG=INFO`" in text
     assert "'quuxstore.FrobnicatorError: lease of shard'\n  strength: strong" in text
 

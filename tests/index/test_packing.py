@@ -142,3 +142,18 @@ def test_what_a_killed_process_left_does_no_harm(tmp_path: Path, packed: Path, n
     store.seed(packed)
     assert len(store.digests()) == 3
     assert store.update([], forbidden, model_name(), "f", unchanged=["shm"]).removed == 2
+
+
+def test_after_an_update_of_the_package_nothing_is_encoded(tmp_path: Path, packed: Path) -> None:
+    old = Store(tmp_path / "old")
+    old.seed(packed, EXTRA)
+    old.update(DOCUMENTS, forbidden, model_name(), "release 1")
+    newer = [*DOCUMENTS, document("new", "the switch lost its power", "lost its power")]
+    with_new = Store(tmp_path / "with-new")
+    fill(with_new, newer)
+    with with_new.open() as snapshot:
+        packed.write_bytes(pack(snapshot))
+    old.seed(packed, EXTRA)
+    changes = old.update(newer, forbidden, model_name(), "release 2")
+    assert (changes.added, changes.encoded) == (1, 0)
+    assert ids_found(old, "the switch lost its power")[0] == "new"
