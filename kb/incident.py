@@ -18,7 +18,7 @@ Identifier = Annotated[
     str, msgspec.Meta(pattern=r"^[a-zA-Z0-9]+([.-][a-zA-Z0-9]+)*$", max_length=100)
 ]
 """Kebab-case; a name that the program writes in mixed case (`ncclUniqueId`) may keep it."""
-Release = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\w+)*$", max_length=40)]
+Release = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)*(\.post\d+)?$", max_length=40)]
 Url = Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$", max_length=500)]
 
 
@@ -94,12 +94,24 @@ class FixedIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{named} ({self.change})" if self.change else named
 
 
+class VerifiedSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A project whose clone was searched for the claims of a record."""
+
+    name: Name
+    release: Release
+    """The newest one that was looked at."""
+    files: dict[Line, Line] = {}
+    """By message or option: a source file of that release with it."""
+
+
 class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When the claims of a record were last compared with their sources."""
 
     date: date
     by: Line
     """What was looked at: source files with their tags, threads, pages."""
+    sources: tuple[VerifiedSource, ...] = ()
+    """What `kb verify` looked at."""
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -29,6 +29,7 @@ COMMANDS = {
     "new": "draft a new incident, from a log or from scratch",
     "index": "build or update the index",
     "lint": "check incident files",
+    "verify": "compare the claims of incidents with clones of the projects",
     "diff": "show how changed incidents affect the ranking",
     "eval": "measure how reliably the right incident is found",
     "doctor": "check the installation",

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kb.contribute.git import git_line, run_git
 from kb.corpus.directories import IncidentDirectories
 from kb.errors import CorpusError
-
-_GIT = (
-    "git",
-    *("-c", "core.fsmonitor=false"),
-    *("-c", f"core.hooksPath={os.devnull}"),
-    *("-c", "protocol.allow=never"),
-    *("-c", "safe.bareRepository=explicit"),
-)
-"""Runs no program that the configuration of a repository names, and fetches nothing; a repository
-that lies among the files of another one does not count."""
 
 
 @contextmanager
@@ -39,8 +28,8 @@ def library_at(base: str, library: IncidentDirectories) -> Iterator[IncidentDire
     if base and Path(base).is_dir():  # an empty name is not the working directory
         yield _library([*others, Path(base)])
         return
-    top = _git(last, "rev-parse", "--show-toplevel")
-    commit = _git(
+    top = git_line(last, "rev-parse", "--show-toplevel")
+    commit = git_line(
         last, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}"
     )
     if not top or not commit:
@@ -51,7 +40,7 @@ def library_at(base: str, library: IncidentDirectories) -> Iterator[IncidentDire
         yield _library(
             [
                 _checked_out(commit, directory, Path(scratch) / str(number))
-                if _git(directory, "rev-parse", "--show-toplevel") == top
+                if git_line(directory, "rev-parse", "--show-toplevel") == top
                 else directory
                 for number, directory in enumerate(library.directories)
             ]
@@ -66,7 +55,7 @@ def _checked_out(commit: str, directory: Path, target: Path) -> Path:
     """Write the Markdown of the directory at the revision to `target`; empty if it did not exist
     yet. A directory that git does not track, such as an installed package in a work tree, is
     returned unchanged."""
-    if not _git(directory, "ls-files", "--", "."):
+    if not git_line(directory, "ls-files", "--", "."):
         return directory
     target.mkdir()
     found = dict(_markdown_at(commit, directory))
@@ -80,7 +69,7 @@ def _checked_out(commit: str, directory: Path, target: Path) -> Path:
 def _markdown_at(commit: str, directory: Path) -> Iterator[tuple[str, str]]:
     """The name and the identifier of each Markdown file. Links are left out, and names that lead
     out of the directory, which git itself does not make."""
-    for entry in _git(directory, "ls-tree", "-r", "-z", commit, "./").split("\0"):
+    for entry in git_line(directory, "ls-tree", "-r", "-z", commit, "./").split("\0"):
         described, _tab, name = entry.partition("\t")
         is_file = described.startswith("100")  # 120000 is a link, 160000 a submodule
         if is_file and name.endswith(".md") and not {"..", ""} & set(name.split("/")):
@@ -95,28 +84,10 @@ def _contents(directory: Path, identifiers: list[str]) -> Iterator[bytes]:
         CorpusError: the repository is a partial clone that lacks one.
     """
     asked = "".join(f"{identifier}\n" for identifier in identifiers)
-    packed = io.BytesIO(_run(directory, "cat-file", "--batch", given=asked.encode()))
+    packed = io.BytesIO(run_git(directory, "cat-file", "--batch", given=asked.encode()))
     for identifier in identifiers:
         described = packed.readline().split()
         if len(described) != 3:  # otherwise: identifier, type, size
             raise CorpusError(f"git lacks a part of {directory} ({identifier}); run: git fetch")
         yield packed.read(int(described[2]))
         packed.readline()
-
-
-def _git(directory: Path, *arguments: str) -> str:
-    """What git prints, without the last newline; nothing when it fails or is not there."""
-    return os.fsdecode(_run(directory, *arguments)).removesuffix("\n")
-
-
-def _run(directory: Path, *arguments: str, given: bytes = b"") -> bytes:
-    try:
-        run = subprocess.run(  # noqa: S603  arguments are never read as options
-            [*_GIT, "-C", str(directory), *arguments],
-            input=given,
-            capture_output=True,
-            check=False,
-        )
-    except OSError:
-        return b""
-    return run.stdout if run.returncode == 0 else b""

@@ -53,6 +53,14 @@ _PARTLY = re.compile(
     re.IGNORECASE,
 )
 """Some of the work is done: 80 %, on 7 of 8 ranks."""
+_SUCCEEDED = re.compile(
+    r"(?<![\d./-])(?P<some>\d{1,6})\s?(?:/|of|out of)\s?(?P<all>\d{1,6})(?![\d./-])"
+    r"\W{1,3}(?:\w+ ){0,2}?"
+    r"(?:succe\w*|passed|complete[ds]?|finished|done|ready|ok|healthy|alive|joined|saved|written"
+    r"|verified|responded|answered|uploaded|available|成功|完成|就绪|通过)(?!\w)",
+    re.IGNORECASE,
+)
+"""Counted: 3/4 tasks succeeded."""
 
 _TROUBLE = re.compile(
     r"\b(?:terminated|killed|went away|gave up|giving up|restart(?:ing|ed)?|retry(?:ing)?"
@@ -146,7 +154,7 @@ def ends_well(lines: Sequence[str]) -> bool:
         len(behind) < len(spoken)
         and not any(map(_BEGINS.search, behind))
         and not all(map(_is_one_word, spoken))
-        and not any(map(_TROUBLE.search, lines))
+        and not any(_TROUBLE.search(line) or _is_partly_done(line) for line in lines)
         and not _is_cut_short(lines)
     )
 
@@ -177,10 +185,8 @@ def says_end(text: str) -> bool:
 
 
 def _is_partly_done(text: str) -> bool:
-    return any(
-        found["all"] is None or int(found["some"]) < int(found["all"])
-        for found in _PARTLY.finditer(text)
-    )
+    counted = (*_PARTLY.finditer(text), *_SUCCEEDED.finditer(text))
+    return any(found["all"] is None or int(found["some"]) < int(found["all"]) for found in counted)
 
 
 def raises_doubt(before: str, behind: str) -> bool:

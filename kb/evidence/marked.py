@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kb.evidence.endings import raises_doubt
-from kb.evidence.markers import Grade, casts_doubt, grade_line, is_final
+from kb.evidence.markers import Grade, casts_doubt, grade_line, is_final, negates
 from kb.evidence.stacks import Stack, read_stack
 from kb.log import Block
 from kb.log.lines import BlockLines
@@ -46,7 +46,9 @@ class MarkedBlock(BlockLines):
 
     def doubts(self) -> bool:
         """Whether a line says in passing that something went wrong."""
-        return any(self._raises_doubt(end) for _marker, end in self._doubts[:_MAX_DOUBTS])
+        return any(
+            negates(marker) or self._raises_doubt(end) for marker, end in self._doubts[:_MAX_DOUBTS]
+        )
 
     def finals(self) -> frozenset[int]:
         """The starts of the lines that tell what no rank survives; the last ones, if they are very

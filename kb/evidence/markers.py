@@ -36,6 +36,8 @@ class Marker(msgspec.Struct, frozen=True):
     casts_doubt: bool = False
     """The line says in passing that something went wrong. It is no evidence, but no log with it is
     healthy."""
+    negates: bool = False
+    """The line says that something did not happen; no word before it denies that."""
     is_final: bool = False
     """The line tells what no rank survives."""
 
@@ -54,7 +56,13 @@ def _markers() -> Iterator[Marker]:
         for pattern in (block.opens, block.closes):
             yield Marker(without_names(pattern), Grade.CONTEXT, reports_exit=True)
     for doubt in read_rows("endings", "doubt", rows.Doubt):
-        yield Marker(doubt.pattern, Grade.CONTEXT, casts_doubt=True, is_final=doubt.final)
+        yield Marker(
+            doubt.pattern,
+            Grade.CONTEXT,
+            casts_doubt=True,
+            negates=doubt.negates,
+            is_final=doubt.final,
+        )
 
 
 MARKERS = tuple(_markers())
@@ -63,6 +71,7 @@ MARKER_PATTERNS = tuple(Pattern(marker.pattern, regex=True) for marker in MARKER
 """The table as the scanner takes it, in the same order; every match is to be reported."""
 
 _DOUBTS = frozenset(n for n, marker in enumerate(MARKERS) if marker.casts_doubt)
+_NEGATING = frozenset(n for n, marker in enumerate(MARKERS) if marker.negates)
 _FINAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.is_final)
 
 _DENIED = re.compile(
@@ -86,6 +95,11 @@ _CALM = re.compile(
 def casts_doubt(number: int) -> bool:
     """Whether a marker is a doubt, by its number: of a grade it says nothing."""
     return number in _DOUBTS
+
+
+def negates(number: int) -> bool:
+    """Whether a marker is a doubt that is a denial itself, by its number."""
+    return number in _NEGATING
 
 
 def is_final(number: int) -> bool:

@@ -184,6 +184,11 @@ def _named_ranks(files: Collection[str]) -> set[int]:
     return {rank for rank in ranks if rank is not None}
 
 
+def _lacks_one(named: set[int]) -> bool:
+    """Whether the logs of a job are numbered, and one of them is not here."""
+    return len(named) > 1 and len(named) <= max(named) - min(named)
+
+
 def _not_failed(
     attempt: Attempt,
     named: set[int],
@@ -191,7 +196,7 @@ def _not_failed(
     earlier: tuple[QuotedLine, ...],
 ) -> Analysis:
     ended = {rank for rank, log in attempt.ranks.items() if log.ended_well}
-    unfinished = one_does_not_end(named | attempt.ranks.keys(), ended)
+    unfinished = one_does_not_end(named | attempt.ranks.keys(), ended) or _lacks_one(named)
     ended_well = _ended_well(attempt) and not unfinished
     slow = find_straggler(attempt)
     if slow is None:

@@ -25,6 +25,13 @@ _FULL_WIDTH_OFFSET = 0xFEE0
 _PROGRESS = re.compile(rb"\d\s?%|it/s|s/it|\d/\d+\s*\[|[#=\xe2\x96\x88>.-]{8,}")
 """Only the last digit of a number is looked for: with all of them, a line of digits would be read
 again from each."""
+_ESCAPED = re.compile(
+    rb"\\u(00[a-fA-F][0-9a-fA-F]|0[1-9a-fA-F][0-9a-fA-F]{2}|[1-9a-cA-CefEF][0-9a-fA-F]{3}"
+    rb"|[dD][0-7][0-9a-fA-F]{2})"
+)
+"""A sign as JSON writes it, outside of ASCII, of controls and of halves of pairs."""
+_INVISIBLE = re.compile(rb"\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xc2\xad|\xef\xbb\xbf")
+"""Zero-width signs and soft hyphens, which split a word unseen (in UTF-8)."""
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
@@ -32,8 +39,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean_block(block: bytes) -> bytes:
-    """Strip escape sequences and NUL bytes, collapse progress bars that redraw themselves, and
-    write overstruck and full-width letters as plain ones."""
+    """Strip escape sequences, NUL bytes and signs of no width, collapse progress bars that redraw
+    themselves, and write overstruck, full-width and escaped letters as plain ones."""
     if b"\x1b" in block:
         block = _ESCAPE.sub(b"", block)
     if b"\0" in block:
@@ -46,7 +53,15 @@ def clean_block(block: bytes) -> bytes:
         block = _OVERSTRUCK.sub(b"", block)
     if b"\xef" in block:  # one byte alone is searched for at memory speed
         block = _FULL_WIDTH.sub(_plain, block)
+    if b"\\u" in block:
+        block = _ESCAPED.sub(_decoded, block)
+    if b"\xe2" in block or b"\xc2" in block or b"\xef" in block:
+        block = _INVISIBLE.sub(b"", block)
     return block
+
+
+def _decoded(sign: re.Match[bytes]) -> bytes:
+    return chr(int(sign[1], 16)).encode()
 
 
 def _plain(sign: re.Match[bytes]) -> bytes:

@@ -105,6 +105,8 @@ class Doubt(Rule, frozen=True, kw_only=True):
     """How a program says in passing that something went wrong: the work may have ended, but not
     well. Its pattern runs on Hyperscan."""
 
+    negates: bool = False
+    """It says that something did not happen, or cannot be read, so no word before it denies it."""
     final: bool = False
     """No process survives it: what the log of a rank says behind it is no sign that it went on,
     unless it was started again."""

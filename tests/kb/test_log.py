@@ -176,7 +176,7 @@ def test_unusable_path_is_one_sentence(tmp_path: Path, name: str) -> None:
 
 def test_printable_text_cannot_drive_a_terminal() -> None:
     hostile = "a\x1b[2Jb\x07c\x9bd\u202ee\u200bf\tg\r"
-    assert strip_controls(clean_block(hostile.encode()).decode()) == "abcdef" + "  " + "g"
+    assert strip_controls(clean_block(hostile.encode()).decode()) == "abcdef" + "   " + "g"
 
 
 @pytest.mark.parametrize(
