@@ -24,7 +24,7 @@ from kb.verdict import ANSWER_AT
 
 _EXCEPTION = re.compile(r"^(?P<before>.*?)\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b: .*$")
 _OTHER_EXCEPTION = "KeyError: 'column_7_of_the_feature_table'"
-_CODES = re.compile(r"(?<=Xid )(\(.*?\): )\d+|((?:exit ?code:?|exitcode *:?|status) *)-?\d+\b")
+_CODES = re.compile(r"(?<=Xid )(\(.*?\): )\d+|((?:exit ?code:?|exitcode *:?|status) *-?)\d+\b")
 _OTHER_CODE = 3
 """Neither a number that the driver gives a fault (Xid) nor one of a signal."""
 
@@ -38,16 +38,17 @@ class Twin(msgspec.Struct, frozen=True):
 
 
 def twins(incident: Incident) -> Iterator[Twin]:
-    """The twins of a record, one a rule that can be applied to its evidence."""
-    text = incident.body.evidence_text
-    for rule, changed in (
-        ("version past the fix", _with_line(text, _later_version(incident, text))),
-        ("other hardware", _with_line(text, _other_hardware(incident, text))),
-        ("other code", _CODES.sub(lambda code: f"{code[1] or code[2]}{_OTHER_CODE}", text)),
-        ("other exception", _other_exception(text)),
-    ):
-        if changed != text:
-            yield Twin(incident.id, rule, changed)
+    """The twins of a record: for each block of its evidence, one a rule that can be applied."""
+    for block in incident.body.evidence:
+        text = block.text
+        for rule, changed in (
+            ("version past the fix", _with_line(text, _later_version(incident, text))),
+            ("other hardware", _with_line(text, _other_hardware(incident, text))),
+            ("other code", _other_code(incident, text)),
+            ("other exception", _other_exception(text)),
+        ):
+            if changed != text:
+                yield Twin(incident.id, rule, changed)
 
 
 def held(knowledge: KnowledgeBase, made: Iterable[Twin]) -> dict[Twin, bool]:
@@ -101,6 +102,19 @@ def _other_hardware(incident: Incident, text: str) -> str | None:
             if needed.excludes(card):
                 return f"GPU 0: {row.products[0]}"
     return None
+
+
+def _other_code(incident: Incident, text: str) -> str:
+    """A number that a signature or the title names is another one."""
+    header = incident.header
+    deciding = " ".join([header.title, *(one.pattern for one in header.signatures)])
+
+    def changed(code: re.Match[str]) -> str:
+        number = code[0].removeprefix(code[1] or code[2])
+        named = re.search(rf"(?<!\d){number}(?!\d)", deciding)
+        return f"{code[1] or code[2]}{_OTHER_CODE}" if named else code[0]
+
+    return _CODES.sub(changed, text)
 
 
 def _other_exception(text: str) -> str:
