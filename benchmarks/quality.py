@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks import dialogues
+from benchmarks import dialogues, twins
 from benchmarks.answers import answers_of, record
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
@@ -59,15 +59,20 @@ def main() -> None:
         if DEVELOPMENT:
             _outcomes, reports["development"] = ask(DEVELOPMENT, knowledge)
         held = dialogues.hold_all(knowledge)
+        apart = twins.held(knowledge, twins.all_twins())
     figures = json.loads(RECORDED.read_text(encoding="utf-8"))
     figures |= {name: guarded(report) for name, report in reports.items()}
     figures["dialogues"] = dialogues.guarded(held)
+    figures["twins"] = twins.guarded(apart)
     RECORDED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     for name, report in reports.items():
         for file, drawn in plots(report, kinds=("svg",)):
             write_whole(PLOTS / name / file, drawn, shared=True)
     tables = {f"figures {name}": _figures(report) for name, report in reports.items()}
-    fill(PAGE, {**tables, "figures dialogues": dialogues.table(held)})
+    fill(
+        PAGE,
+        {**tables, "figures dialogues": dialogues.table(held), "figures twins": twins.table(apart)},
+    )
 
 
 def _figures(report: Report) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -68,12 +68,19 @@ def all_twins() -> list[Twin]:
     return [twin for record in records if record.kind is Kind.INCIDENT for twin in twins(record)]
 
 
-def share(held_by_twin: dict[Twin, bool]) -> dict[str, float]:
+def guarded(found: Mapping[Twin, bool]) -> dict[str, float]:
+    """The figures that must not get worse."""
+    return {"twins": len(found), "held": round(sum(found.values()) / len(found), 4)}
+
+
+def table(found: Mapping[Twin, bool]) -> str:
     """The share that holds, by rule and in all."""
-    total = Counter(twin.rule for twin in held_by_twin)
-    good = Counter(twin.rule for twin, holds in held_by_twin.items() if holds)
-    shares = {rule: good[rule] / count for rule, count in sorted(total.items())}
-    return {"all": sum(held_by_twin.values()) / len(held_by_twin), **shares}
+    total = Counter(twin.rule for twin in found)
+    good = Counter(twin.rule for twin, holds in found.items() if holds)
+    rows = [("all", sum(found.values()), len(found))]
+    rows += [(rule, good[rule], count) for rule, count in sorted(total.items())]
+    lines = [f"| {rule} | {count} | {held / count:.3f} |\n" for rule, held, count in rows]
+    return "| changed | twins | no match |\n| --- | --: | --: |\n" + "".join(lines)
 
 
 def _with_line(text: str, line: str | None) -> str:
@@ -134,9 +141,7 @@ def main() -> None:
     for twin, holds in found.items():
         if not holds:
             print(f"{twin.rule}: {twin.record}")
-    for rule, part in share(found).items():
-        count = len(found) if rule == "all" else sum(one.rule == rule for one in found)
-        print(f"{rule}: {part:.1%} of {count}")
+    print(table(found))
 
 
 if __name__ == "__main__":

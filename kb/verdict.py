@@ -44,7 +44,12 @@ SYMPTOM_AT = 0.50
 """From this confidence of a playbook on, a short question names a symptom: it is not healthy."""
 
 MAX_GENERAL_CONFIDENCE = ANSWER_AT - 0.01
-"""Cap for a record found only by the kind of failure, without a supporting line."""
+"""Cap for a record found only by the kind of failure, or by the words of a log, without a line that
+it declares."""
+
+MAX_CONTRADICTED_CONFIDENCE = ANSWER_AT - 0.01
+"""Cap for a record that the log contradicts: other hardware, a version with the fix, another
+exception at its end."""
 
 MAX_CONFIDENCE_AFTER_TALK = 0.98
 """Cap for answers of the user: a cause without a record may look the same."""

@@ -45,6 +45,15 @@ class Stated(msgspec.Struct, frozen=True):
     """Those that ended processes, each with the words of its message; a name alone tells too
     little."""
 
+    def contradicts(self, entry: Entry, hits: Sequence[SignatureHit]) -> bool:
+        """Whether one of the following speaks against the record, whatever speaks for it."""
+        return (
+            self.other_hardware(entry)
+            or self.after_fix(entry)
+            or self.lacks_system(entry)
+            or self.leaves_unexplained(entry, hits)
+        )
+
     def other_hardware(self, entry: Entry) -> bool:
         """Whether the log names accelerators, and the record only others."""
         needed = required_hardware(entry.incident.header.environment.hardware)

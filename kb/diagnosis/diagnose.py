@@ -32,6 +32,7 @@ from kb.incident import Kind
 from kb.job import Analysis, analyse
 from kb.log import Block, Log
 from kb.verdict import (
+    MAX_CONTRADICTED_CONFIDENCE,
     MAX_GENERAL_CONFIDENCE,
     SHOW_ALSO_AT,
     SHOW_AT,
@@ -319,11 +320,23 @@ def _ranked(
         zip(confidences(features), incidents, strict=True),
         key=lambda pair: (-pair[0], pair[1].incident.id),
     )
+    capped = [
+        (min(confidence, _most(one, evidence)), one) for confidence, one in ranked[:MAX_CANDIDATES]
+    ]
+    capped.sort(key=lambda pair: -pair[0])
     return [
         Match(one.incident, round(confidence, 4), one.why)
-        for confidence, one in ranked[:MAX_CANDIDATES]
+        for confidence, one in capped
         if confidence >= MIN_CONFIDENCE
     ]
+
+
+def _most(one: ScoredCandidate, evidence: Evidence) -> float:
+    """The cap of its confidence. A person's words are all that there is; in a log, shared words
+    without a line that the record declares are those of its neighbours too."""
+    if one.is_contradicted:
+        return MAX_CONTRADICTED_CONFIDENCE
+    return 1.0 if one.has_signature or not evidence.is_log else MAX_GENERAL_CONFIDENCE
 
 
 def shown(candidates: Iterable[Match]) -> tuple[Match, ...]:

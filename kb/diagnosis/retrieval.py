@@ -49,6 +49,8 @@ class ScoredCandidate(msgspec.Struct, frozen=True):
     """The lines that support it, in the order of the log."""
     has_signature: bool
     """The log holds at least one pattern that the record declares."""
+    is_contradicted: bool
+    """The log states what the record excludes."""
 
     def for_log_without_failure(self, *, made_progress: bool) -> Features:
         """The features when no line of the log shows a failure."""
@@ -113,6 +115,7 @@ def _scored(
         features=_features(candidate, entry, declared, hits, evidence, stated),
         why=_why(hits, candidate, evidence),
         has_signature=bool(hits),
+        is_contradicted=stated.contradicts(entry, hits),
     )
 
 

@@ -15,19 +15,28 @@ AMBIGUOUS = "ambiguous"
 """The kind of a report that has no right answer: it is asked, and counts nowhere."""
 
 
+UNKNOWN = "?"
+
+
 class LabelledReport(msgspec.Struct, frozen=True):
     """One report and its label. Further keys of the line are not read."""
 
     text: str
     """What is pasted."""
     relevant: tuple[str, ...]
-    """Ids of the right incidents; empty where nothing known fits."""
+    """Ids of the right incidents; empty where nothing known fits; `?` where nobody looked which
+    incidents are right, so that only the remedy tells."""
     kind: str
     """`log`, `mixed`, `prose`, `healthy` or `ambiguous`."""
     id: str = ""
     lang: str = "en"
     fix_must_match: str | None = None
     """A regular expression that the fix of a right answer contains, whatever its id."""
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether it is said which incidents are right."""
+        return self.relevant != (UNKNOWN,)
 
 
 def read_cases(path: Path, known: Container[str] | None = None) -> list[LabelledReport]:
@@ -54,7 +63,7 @@ def read_cases(path: Path, known: Container[str] | None = None) -> list[Labelled
                     f"{path}:{number} is not a labelled report: {error}"
                 ) from error
             for name in case.relevant:
-                if known is not None and name not in known:
+                if known is not None and name not in known and name != UNKNOWN:
                     raise EvaluationError(
                         f"{path}:{number} names `{name}`, and there is no such incident; correct"
                         " the id, or add its directory with --incidents DIR"

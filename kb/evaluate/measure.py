@@ -52,8 +52,10 @@ class Remedy(msgspec.Struct, frozen=True):
     reports: int
     at_1: float
     at_3: float
+    matches: int
+    """Answers given as `match`."""
     held_by_matches: float
-    """Of the answers given as `match`, the share whose first incident holds it."""
+    """Of these, the share whose first incident holds it."""
 
 
 class Bin(msgspec.Struct, frozen=True):
@@ -116,8 +118,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def measure(outcomes: Sequence[Outcome], systems: Mapping[str, str]) -> Report:
     """Put outcomes together; `systems` gives the first system of an incident by its id."""
     counted = [outcome for outcome in outcomes if outcome.case.kind != AMBIGUOUS]
-    answerable = [outcome for outcome in counted if outcome.answerable]
-    others = [outcome for outcome in counted if not outcome.answerable]
+    labelled = [outcome for outcome in counted if outcome.case.is_labelled]
+    answerable = [outcome for outcome in labelled if outcome.answerable]
+    others = [outcome for outcome in labelled if not outcome.answerable]
 
     def system(outcome: Outcome) -> str:
         return next(systems[key] for key in outcome.case.relevant if key in systems)
@@ -181,6 +184,7 @@ def _remedy(outcomes: Sequence[Outcome]) -> Remedy:
         reports=len(outcomes),
         at_1=_share([position <= 1 for position in positions]),
         at_3=_share([position <= 3 for position in positions]),
+        matches=len(answers),
         held_by_matches=_share(answers),
     )
 

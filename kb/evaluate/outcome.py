@@ -27,6 +27,8 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def position(self) -> int | None:
         """Where the first right incident stands, from 1; None where none is shown."""
+        if not self.case.is_labelled:
+            return self.remedy_position
         return self._first(lambda match: match.incident.id in self.case.relevant)
 
     @property

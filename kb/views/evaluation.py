@@ -48,7 +48,8 @@ def _parts(report: Report) -> Iterator[RenderableType]:
         remedy = report.remedy
         yield Text(
             f"remedy at 1 {remedy.at_1:.3f}, in the top 3 {remedy.at_3:.3f} of {remedy.reports}"
-            f" reports that name one; {remedy.held_by_matches:.3f} of the matches contain it\n"
+            f" reports that name one; {remedy.held_by_matches:.3f} of the {remedy.matches} matches"
+            " contain it\n"
         )
     yield _reliability(report)
     yield _coverage(report)

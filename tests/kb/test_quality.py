@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import twins
 from benchmarks.answers import Answer, answers_of, changes, recorded
 from benchmarks.dialogues import hold_all
 from kb.corpus.base import KnowledgeBase
@@ -183,6 +184,12 @@ def test_confidence_means_what_it_says(answers: tuple[str, Answers]) -> None:
     assert report.calibration_error <= figures["calibration_error"] + 1 / math.sqrt(
         figures["reports"]
     )
+
+
+@of_all_reports
+def test_a_twin_with_one_fact_changed_is_no_match(knowledge: KnowledgeBase) -> None:
+    figures = twins.guarded(twins.held(knowledge, twins.all_twins()))
+    assert figures["held"] >= FIGURES["twins"]["held"]
 
 
 SHOWN_TO_END = {"own": 0.25, "development": 0.7}

@@ -16,10 +16,11 @@ _ANY = "any"
 _TODAY = datetime.now(UTC).date()
 _KEEPS = timedelta(days=365)
 """Age of a reading after which most projects of the field have had several releases."""
-_SOURCE = re.compile(r"(?:format )?https?://\S+|own run\b.*")
+_SOURCE = re.compile(r"(?:format )?https?://\S+(?: https?://\S+)*|own run\b.*")
 _DESTROYS = re.compile(
-    r"\brm\s+-\w*[rf]|\brsync\b(?![^\n]*--dry-run)[^\n]*--delete|\bmkfs\b|\bkill\s+-(?:9|KILL)\b|\bpkill\b|\bkillall\b"
-    r"|--gpu-reset|\bnvidia-smi\b[^\n]* -r\b|(?:^|[;&|] ?|sudo |systemctl )reboot\b|\brmmod\b|\bmodprobe\s+-r\b"
+    r"\brm\s+-\w*[rf]|\brsync\b(?![^\n]*--dry-run)[^\n]*--delete|\bmkfs\b|\bpkill\b|\bkillall\b"
+    r"|\bkill\s+-(?:9|KILL)\b|--gpu-reset|\bnvidia-smi\b[^\n]* -r\b"
+    r"|(?:^|[;&|] ?|sudo |systemctl )reboot\b|\brmmod\b|\bmodprobe\s+-r\b"
     r"|\bkubectl\s+(?:delete|drain)\b|\bscancel\b|\bgit\s+(?:reset\s+--hard|clean)\b"
     r"|\b(?:docker|podman)\s+(?:rm|kill|system\s+prune)\b|\bstate=down\b",
     re.IGNORECASE,
