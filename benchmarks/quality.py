@@ -24,6 +24,7 @@ from kb.settings import load_settings
 
 OWN = tuple(sorted(Path("benchmarks/reports").glob("*.jsonl")))
 DEVELOPMENT = tuple(sorted(Path("../shared/eval").glob("*.jsonl")))
+STRANGERS = {half: Path(f"benchmarks/strangers/{half}.jsonl") for half in ("read", "unread")}
 PAGE = Path("docs/quality.md")
 RECORDED = Path("docs/quality.json")
 PLOTS = Path("docs/quality")
@@ -50,6 +51,18 @@ def guarded(report: Report) -> dict[str, float]:
     }
 
 
+def in_the_wild(report: Report) -> dict[str, float]:
+    """The figures of reports that nobody labelled with incidents: only the remedy tells."""
+    return {
+        "reports": report.remedy.reports,
+        "remedy_at_1": report.remedy.at_1,
+        "remedy_at_3": report.remedy.at_3,
+        "matches": report.remedy.matches,
+        "held_by_matches": report.remedy.held_by_matches,
+        "calibration_error": report.calibration_error,
+    }
+
+
 def main() -> None:
     """Measure, then rewrite what is recorded, the curves and the generated parts of the page."""
     with KnowledgeBase.open(load_settings()) as knowledge:
@@ -58,17 +71,21 @@ def main() -> None:
         reports = {"own": own}
         if DEVELOPMENT:
             _outcomes, reports["development"] = ask(DEVELOPMENT, knowledge)
+        wild = {half: ask([path], knowledge)[1] for half, path in STRANGERS.items()}
         held = dialogues.hold_all(knowledge)
         apart = twins.held(knowledge, twins.all_twins())
     figures = json.loads(RECORDED.read_text(encoding="utf-8"))
     figures |= {name: guarded(report) for name, report in reports.items()}
+    figures |= {f"strangers {half}": in_the_wild(report) for half, report in wild.items()}
     figures["dialogues"] = dialogues.guarded(held)
     figures["twins"] = twins.guarded(apart)
     RECORDED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    for name, report in reports.items():
+    drawn_for = {**reports, **{f"strangers-{half}": one for half, one in wild.items()}}
+    for name, report in drawn_for.items():
         for file, drawn in plots(report, kinds=("svg",)):
             write_whole(PLOTS / name / file, drawn, shared=True)
     tables = {f"figures {name}": _figures(report) for name, report in reports.items()}
+    tables["figures strangers"] = _strangers(wild)
     fill(
         PAGE,
         {**tables, "figures dialogues": dialogues.table(held), "figures twins": twins.table(apart)},
@@ -85,6 +102,19 @@ def _figures(report: Report) -> str:
         + f"\nOf {negatives.reports} unanswerable reports, {negatives.false_matches}"
         f" ({negatives.rate:.1%}) are answered. Calibration error {report.calibration_error:.3f},"
         f" separation {report.separation:.3f}.\n"
+    )
+
+
+def _strangers(wild: Mapping[str, Report]) -> str:
+    head = (
+        "| half | reports | remedy at 1 | remedy at 3 | matches | right | calibration error |\n"
+        "| --- | --: | --: | --: | --: | --: | --: |\n"
+    )
+    return head + "".join(
+        f"| {half} | {one.remedy.reports} | {one.remedy.at_1:.3f} | {one.remedy.at_3:.3f}"
+        f" | {one.remedy.matches} | {one.remedy.held_by_matches:.3f}"
+        f" | {one.calibration_error:.3f} |\n"
+        for half, one in wild.items()
     )
 
 

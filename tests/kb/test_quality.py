@@ -13,6 +13,7 @@ import pytest
 from benchmarks import twins
 from benchmarks.answers import Answer, answers_of, changes, recorded
 from benchmarks.dialogues import hold_all
+from benchmarks.quality import STRANGERS
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
 from kb.evaluate import LabelledReport, Outcome, Report, measure, read_cases, run
@@ -184,6 +185,18 @@ def test_confidence_means_what_it_says(answers: tuple[str, Answers]) -> None:
     assert report.calibration_error <= figures["calibration_error"] + 1 / math.sqrt(
         figures["reports"]
     )
+
+
+@of_all_reports
+@pytest.mark.parametrize("half", STRANGERS)
+def test_strangers_find_their_remedy(knowledge: KnowledgeBase, half: str) -> None:
+    remedy = ask([STRANGERS[half]], knowledge)[1].remedy
+    recorded = FIGURES[f"strangers {half}"]
+    for found, key, number in (
+        (remedy.at_3, "remedy_at_3", remedy.reports),
+        (remedy.held_by_matches, "held_by_matches", remedy.matches),
+    ):
+        assert found >= recorded[key] - noise(recorded[key], number), key
 
 
 @of_all_reports
