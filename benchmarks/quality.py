@@ -80,10 +80,10 @@ def main() -> None:
     figures["dialogues"] = dialogues.guarded(held)
     figures["twins"] = twins.guarded(apart)
     RECORDED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    drawn_for = {**reports, **{f"strangers-{half}": one for half, one in wild.items()}}
-    for name, report in drawn_for.items():
+    for name, report in {**reports, "strangers": wild["unread"]}.items():
         for file, drawn in plots(report, kinds=("svg",)):
-            write_whole(PLOTS / name / file, drawn, shared=True)
+            if report.coverage or not file.startswith("coverage"):
+                write_whole(PLOTS / name / file, drawn, shared=True)
     tables = {f"figures {name}": _figures(report) for name, report in reports.items()}
     tables["figures strangers"] = _strangers(wild)
     fill(

@@ -60,7 +60,7 @@ def of_ranks(ranks: int, lines: Sequence[str]) -> Lines:
 
 def evidence_of(record: str) -> Lines:
     body = parse(Path("incidents", f"{record}.md").read_text()).body
-    return of_ranks(2, [line for line in "\n".join(body.evidence).split("\n") if line.strip()])
+    return of_ranks(2, [line for line in body.evidence_text.split("\n") if line.strip()])
 
 
 LOGS = {
