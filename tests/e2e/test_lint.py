@@ -89,6 +89,37 @@ def test_wrong_file_is_reported_with_rule_place_and_help(
     assert "= help: " in report
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("fixed_in:\n- system", "fixed_in: PyTorch 2.5, behind an option\nx-", "CLM951"),
+        ("    pytorch: ", "    torchvision: some old one\n    pytorch: ", "CLM952"),
+        ("Source: https://", "Said by somebody, see https://", "SHP111"),
+        ("Source: https://", "Source: my cluster https://", "CLM953"),
+        ("  date: 2026-", "  date: 2019-", "CLM954"),
+        ("   pip install --up", "   rm -rf ~/.cache/torch; pip install --up", "CLM955"),
+    ],
+)
+def test_a_claim_that_nobody_can_check_is_reported(
+    kb: Run, good: Path, old: str, new: str, code: str
+) -> None:
+    text = good.read_text()
+    assert old in text
+    if code == "CLM951":
+        text = re.sub(r"fixed_in:\n(?:[- ] .*\n)+", f"{new.partition(chr(10))[0]}\n", text)
+    good.write_text(text.replace(old, new, 1))
+    report = kb("lint", good).stdout.decode()
+    assert f"[{code}]" in report, report
+
+
+def test_what_a_command_destroys_may_be_said(kb: Run, good: Path) -> None:
+    text = good.read_text()
+    destroys = text.replace("   pip install --up", "   rm -rf ~/.cache/torch; pip install --up", 1)
+    said = destroys.replace("The fixed kernels", "All compiled kernels are lost. The fixed kernels")
+    good.write_text(said)
+    assert b"CLM955" not in kb("lint", good).stdout
+
+
 def test_distinction_without_its_counterpart_is_reported(kb: Run, copy: Path) -> None:
     link = "- `xid79-gpu-fallen-off-bus`: Does it hang without a message?"
     copy.write_text(copy.read_text().replace("## Distinguish\n", f"## Distinguish\n\n{link}", 1))

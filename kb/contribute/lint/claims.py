@@ -26,7 +26,7 @@ _DESTROYS = re.compile(
     re.IGNORECASE,
 )
 _SAYS_WHAT_IS_LOST = re.compile(
-    r"\b(?:los[et]\w*|loses|ends?|ending|kills?|deletes?|removes?|drops?|discards?|stops?|clears?"
+    r"\b(?:los[et]\w*|loses|ends? (?:it|them|the|all|every\w*|any|a)|kills?|deletes?|removes?|drops?|discards?|stops?|clears?"
     r"|drain\w*|destroys?|throws?|gone|idle|nobody|no (?:running )?(?:jobs?|process(?:es)?)"
     r"|rebuil[dt]\w*|again|processes stopped|finish(?:es)?|everything|takes? away)\b",
     re.IGNORECASE,
