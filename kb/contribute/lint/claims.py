@@ -26,9 +26,10 @@ _DESTROYS = re.compile(
     re.IGNORECASE,
 )
 _SAYS_WHAT_IS_LOST = re.compile(
-    r"\b(?:los[et]\w*|loses|ends? (?:it|them|the|all|every\w*|any|a)|kills?|deletes?|removes?|drops?|discards?|stops?|clears?"
-    r"|drain\w*|destroys?|throws?|gone|idle|nobody|no (?:running )?(?:jobs?|process(?:es)?)"
-    r"|rebuil[dt]\w*|again|processes stopped|finish(?:es)?|everything|takes? away)\b",
+    r"\b(?:los[et]\w*|loses|kills?|deletes?|removes?|drops?|discards?|stops?|clears?|drain\w*"
+    r"|ends? (?:it|them|the|all|every\w*|any|a)|destroys?|throws?|gone|idle|nobody"
+    r"|no (?:running )?(?:jobs?|process(?:es)?)|rebuil[dt]\w*|again|processes stopped|finish(?:es)?"
+    r"|everything|takes? away)\b",
     re.IGNORECASE,
 )
 
