@@ -90,6 +90,7 @@ class Project:
         self.git("checkout", "-q", "main")
         self.commit("nothing", "Add a page (#13)", "page.txt")
         self.git("tag", "v1.2.0-rc1")
+        self.git("tag", "fabric-tools-v0.1.0", "v1.0.0")
         self.git("tag", "v1.2.0")
 
     def git(self, *arguments: str) -> None:

@@ -15,7 +15,7 @@ from kb.contribute.git import git_line, run_git
 from kb.errors import CorpusError
 
 _TAG = re.compile(
-    r"(?:[a-z]+[-_])*v?(?P<version>\d+(?:\.\d+)+(?:\.?post\d+)?)(?:-\d+)?", re.IGNORECASE
+    r"(?P<series>[a-z0-9_-]*?)v?(?P<version>\d+(?:\.\d+)+(?:\.?post\d+)?)(?:-\d+)?", re.IGNORECASE
 )
 """Of a release; what comes before one (`v2.5.0-rc1`) has a longer name."""
 _NUMBERED = re.compile(r"https?://[^/]+/[^/]+/[^/]+/(?:pull|issues|merge_requests)/(\d+)")
@@ -47,13 +47,16 @@ class Clone:
 
     @cached_property
     def releases(self) -> tuple[Release, ...]:
-        """From the oldest to the newest."""
-        found: dict[Version, Release] = {}
+        """From the oldest to the newest, of the series with the most: some projects release a
+        second thing from the same repository."""
+        by_series: dict[str, dict[Version, Release]] = {}
         for tag in git_line(self._git, "tag").split("\n"):
             match = _TAG.fullmatch(tag)
             version = _read(match["version"]) if match else None
             if match and version:
-                found[version] = Release(tag, match["version"])
+                series = by_series.setdefault(match["series"], {})
+                series[version] = Release(tag, match["version"])
+        found = max(by_series.values(), key=len, default={})
         return tuple(found[version] for version in sorted(found))
 
     @cached_property

@@ -22,7 +22,7 @@ class Standing(StrEnum):
     WRONG = "wrong"
     """Another release is the first with the change."""
     UNRELEASED = "unreleased"
-    """The change is known, but no release has it."""
+    """The change is known, but no release in the clone has it."""
     GONE = "gone"
     """Releases had it, the newest has not."""
     NOT_FOUND = "not found"
@@ -111,7 +111,8 @@ def _of_change(identifier: str, claim: Claim, clone: Clone) -> Finding:
     if not commits:
         return finding(Standing.NOT_FOUND)
     if first is None:
-        return finding(Standing.WRONG if claim.version else Standing.UNRELEASED)
+        stated = any(_is_same(claim.version, release) for release in clone.releases)
+        return finding(Standing.WRONG if stated else Standing.UNRELEASED)
     if not _is_same(claim.version, first):
         return finding(Standing.WRONG)
     picked = len(commits) > 1 and not all(clone.contains(first, commit) for commit in commits)
