@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from kb.incident import FixedIn, Incident
 
 if TYPE_CHECKING:
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import Version
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+_MAX_CHARACTERS = 400
+"""Of a version, or of the limits of a record; Python reads no number of thousands of digits."""
 
 
 def first_release(incident: Incident) -> FixedIn | None:
@@ -26,7 +29,7 @@ def fits(incident: Incident, versions: Mapping[str, str]) -> bool | None:
 
 def read_specifier(text: str) -> SpecifierSet | None:
     """The versions that a record names; None where they are told in words, for people to read."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     try:
         return SpecifierSet(text, prereleases=True)
@@ -51,6 +54,8 @@ def _verdicts(incident: Incident, versions: Mapping[str, str]) -> Iterator[bool]
 def _is_in(running: str, text: str) -> bool | None:
     """None where one of the two cannot be read, or the version is only the first part of a limit:
     2.26 may be 2.26.2."""
+    if max(len(running), len(text)) > _MAX_CHARACTERS:
+        return None
     allowed, version = read_specifier(text), _read_version(running)
     if not allowed or version is None:
         return None
@@ -66,7 +71,7 @@ def _begins(whole: tuple[int, ...], start: tuple[int, ...]) -> bool:
 
 def _read_version(text: str) -> Version | None:
     """Of a build before the release, the release: containers carry such builds for years."""
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         return Version(Version(text).base_version)
