@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kb.incident import FixedIn, Incident
 
 if TYPE_CHECKING:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
 _MAX_CHARACTERS = 400
 """Of a version, or of the limits of a record; Python reads no number of thousands of digits."""
@@ -29,7 +29,7 @@ def fits(incident: Incident, versions: Mapping[str, str]) -> bool | None:
 
 def read_specifier(text: str) -> SpecifierSet | None:
     """The versions that a record names; None where they are told in words, for people to read."""
-    from packaging.specifiers import SpecifierSet
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:
         return SpecifierSet(text, prereleases=True)
@@ -71,7 +71,7 @@ def _begins(whole: tuple[int, ...], start: tuple[int, ...]) -> bool:
 
 def _read_version(text: str) -> Version | None:
     """Of a build before the release, the release: containers carry such builds for years."""
-    from packaging.version import Version
+    from packaging.version import InvalidVersion, Version
 
     try:
         return Version(Version(text).base_version)
