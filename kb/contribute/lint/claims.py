@@ -89,6 +89,8 @@ class EvidenceWithoutSource(Rule):
     A block is a claim: a program prints this. Above it stands the page that shows the lines, the
     source file that prints them, or `own run` for a log of your own.
 
+    Wrong: a fenced block with nothing above it.
+
     Right:
 
     ````markdown
