@@ -74,6 +74,7 @@ gpu-7:4021:4077 [3] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_
 gpu-7:4021:4077 [3] NCCL INFO Channel 00/0 : 3[3] -> 11[3] [send] via NET/IB/0
 lsmod | grep peermem
 nvidia_peermem 16384 0
+cat: /sys/kernel/mm/memory_peers/nv_mem/version: No such file or directory
 """
 
 
