@@ -142,7 +142,7 @@ def test_a_night_on_call(terminal: Open, tmp_path: Path, size: tuple[int, int]) 
     assert asked
     screen.press("1", "t")
     screen.until("enter send")
-    screen.until(f"› {asked[1]}")
+    screen.wait(lambda: f"1 {asked[1]} " not in screen.screen(), "the next question")
     screen.back("p new search")
     screen.press("q")
     screen.ended()
