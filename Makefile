@@ -54,7 +54,7 @@ acts: $(VENV)/.models
 
 confidence: $(VENV)/.models
 	@mkdir -p build
-	$(BIN)/python -m benchmarks.fit_confidence benchmarks/reports/*.jsonl > build/confidence.toml
+	$(BIN)/python -m benchmarks.fit_confidence benchmarks/reports/*.jsonl benchmarks/strangers/fit.jsonl > build/confidence.toml
 	mv build/confidence.toml kb/diagnosis/confidence.toml
 
 # Prints the weights of kb/diagnosis/confidence.py.

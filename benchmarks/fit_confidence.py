@@ -51,7 +51,9 @@ def _columns(row: FeatureRow) -> str:
 
 
 def _report(answers: Sequence[Answer]) -> None:
-    wanted = [answer for answer in answers if answer.case.relevant]
+    strangers = [answer for answer in answers if not answer.case.is_labelled]
+    own = [answer for answer in answers if answer.case.is_labelled]
+    wanted = [answer for answer in own if answer.case.relevant]
     others = [answer for answer in answers if not answer.case.relevant]
     first = sum(answer.position == 1 for answer in wanted) / len(wanted)
     _say(f"held out: {len(wanted)} reports, {len(others)} others; recall at 1 {first:.3f}")
@@ -60,6 +62,11 @@ def _report(answers: Sequence[Answer]) -> None:
         wrong = sum(one.confidence >= bar and one.position > 1 for one in wanted) / len(wanted)
         false = sum(one.confidence >= bar for one in others) / max(len(others), 1)
         _say(f"bar {bar}: answered {answered:.3f}, wrong {wrong:.3f}, false {false:.3f}")
+    for world, inside in (("own reports", own), ("strangers", strangers)):
+        _say(f"{world}: calibration error {_calibration_error(inside):.3f}")
+
+
+def _calibration_error(answers: Sequence[Answer]) -> float:
     apart = 0.0
     for number in range(BINS):
         inside = [one for one in answers if min(int(one.confidence * BINS), BINS - 1) == number]
@@ -68,7 +75,7 @@ def _report(answers: Sequence[Answer]) -> None:
             right = sum(one.position == 1 for one in inside) / len(inside)
             apart += abs(said - right) * len(inside) / len(answers)
             _say(f"said {said:.2f}, right {right:.2f}, {len(inside)} answers")
-    _say(f"calibration error {apart:.3f}")
+    return apart
 
 
 def _say(line: str) -> None:

@@ -3,11 +3,14 @@
 The likelihood is that of the conditional logit with a null alternative (see
 kb/diagnosis/confidence.py), maximised with L-BFGS-B under the signs that the weights must have,
 with a little shrinkage.
-Cross-validated by incident, not by report: what is learnt must hold for incidents not seen.
+Cross-validated by incident, not by report: what is learnt must hold for incidents not seen. The
+calibration counts reports of strangers as well, most of which have no record: the own reports alone
+have one in four cases of five.
 """
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.linear_model import LogisticRegression
+from scipy.special import expit
 from sklearn.model_selection import GroupKFold
 
 from kb.corpus.base import KnowledgeBase
@@ -25,8 +28,10 @@ from kb.diagnosis.features import FeatureRow, Features, Model, load_model
 from kb.diagnosis.retrieval import no_failure_is_seen, retrieve
 from kb.evaluate import LabelledReport, read_cases
 from kb.evaluate.cases import AMBIGUOUS
+from kb.evaluate.expressions import contains
+from kb.evaluate.outcome import remedy
 from kb.evidence import collect
-from kb.incident import Kind
+from kb.incident import Incident, Kind
 from kb.log import Log
 
 NAMES = Features.__struct_fields__
@@ -35,7 +40,9 @@ AT_LEAST = {"strong_signatures": 6.0, "shared_code": 2.0}
 """A strong signature is by definition enough to name its incident, also where little else fits;
 and who types nothing but an exact code means it."""
 FOLDS = 5
-NO_PENALTY = 1e6
+STRANGERS_WEIGHT = 0.3
+"""Weight of all reports of strangers together in the calibration, that of the own ones being 1: a
+hundred of them are too few to say more."""
 
 Vector = NDArray[np.float64]
 
@@ -81,15 +88,22 @@ def _sample(case: LabelledReport, knowledge: KnowledgeBase) -> Sample:
         for one in found
     )
     rows = np.array([load_model().values(one) for one in features], dtype=np.float64)
-    right = np.array([float(one.incident.id in case.relevant) for one in found])
-    group = zlib.crc32(min(case.relevant, default=case.text).encode())
+    right = np.array([float(_is_right(one.incident, case)) for one in found])
+    subject = min(case.relevant, default=case.text) if case.is_labelled else case.text
+    group = zlib.crc32(subject.encode())
     return Sample(case, features, rows.reshape(len(found), len(NAMES)), right, group)
 
 
+def _is_right(incident: Incident, case: LabelledReport) -> bool:
+    if case.is_labelled:
+        return incident.id in case.relevant
+    return case.fix_must_match is not None and contains(case.fix_must_match, remedy(incident))
+
+
 def fit(samples: Sequence[Sample], used: Sequence[str] = NAMES) -> Model:
-    """Return the weights of the greatest likelihood, not calibrated; names that are not `used`
-    get 0."""
-    kept = [sample for sample in samples if len(sample.rows)]
+    """Return the weights of the greatest likelihood on the labelled reports, not calibrated; names
+    that are not `used` get 0."""
+    kept = [sample for sample in samples if len(sample.rows) and sample.case.is_labelled]
     table = load_model().feature
     bounds = [(None, None), *(_bounds(row, used) for row in table)]
     start = np.array([-4.0, *(min(max(1.0, low or -1.0), high or 1.0) for low, high in bounds[1:])])
@@ -99,19 +113,44 @@ def fit(samples: Sequence[Sample], used: Sequence[str] = NAMES) -> Model:
         msgspec.structs.replace(row, weight=weight)
         for row, weight in zip(table, weights, strict=True)
     )
-    return Model("", 1.0, 0.0, bias, tuple(rows))
+    return Model("", 1.0, 0.0, 1.0, 0.5, bias, tuple(rows))
 
 
 def calibrate(samples: Sequence[Sample]) -> Model:
     """Fit, then set the confidence of the first candidate to how often it is right on reports of
-    incidents that were held out (Platt scaling)."""
-    answers = [answer for answer in held_out(samples) if answer.confidence]
-    sure = np.array([answer.confidence for answer in answers])
-    log_odds = np.log(sure / (1 - sure)).reshape(-1, 1)
-    right = [answer.position == 1 for answer in answers]
-    scaling = LogisticRegression(C=NO_PENALTY).fit(log_odds, right)
-    slope, offset = float(scaling.coef_[0, 0]), float(scaling.intercept_[0])
-    return msgspec.structs.replace(fit(samples), slope=round(slope, 3), offset=round(offset, 3))
+    incidents that were held out (Platt scaling), up to the share of the surest that are right."""
+    answers = held_out(samples)
+    weights = _weights(answers)
+    asked = np.array([answer.confidence > 0 for answer in answers])
+    sure = np.array([answer.confidence for answer in answers])[asked]
+    right = np.array([float(answer.position == 1) for answer in answers])[asked]
+    log_odds = np.log(sure / (1 - sure))
+
+    def loss(values: Vector) -> float:
+        slope, offset, top = values
+        said = expit(top) * expit(slope * log_odds + offset)
+        likelihood = right * np.log(said) + (1 - right) * np.log1p(-said)
+        return -float(weights[asked] @ likelihood)
+
+    slope, offset, top = minimize(loss, np.array([1.0, 0.0, 3.0]), method="Nelder-Mead").x
+    known = np.array([math.isfinite(answer.position) for answer in answers])
+    failures = np.array([answer.case.kind != "healthy" for answer in answers])
+    covered = float(weights[failures] @ known[failures]) / float(weights[failures].sum())
+    return msgspec.structs.replace(
+        fit(samples),
+        slope=round(float(slope), 3),
+        offset=round(float(offset), 3),
+        top=round(float(expit(top)), 3),
+        covered=round(covered, 3),
+    )
+
+
+def _weights(answers: Sequence[Answer]) -> Vector:
+    """Of each report in the calibration: 1 of an own one, that of all strangers together is
+    fixed."""
+    strange = np.array([not answer.case.is_labelled for answer in answers])
+    share = STRANGERS_WEIGHT * float((~strange).sum()) / max(float(strange.sum()), 1.0)
+    return np.where(strange, share, 1.0)
 
 
 def _bounds(row: FeatureRow, used: Sequence[str]) -> tuple[float | None, float | None]:

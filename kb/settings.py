@@ -6,6 +6,7 @@ import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -38,6 +39,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     history: bool = True
     """Keep the last searches of the TUI, how cases ended and the last conversations: on this
     machine, with secrets masked. With `false`, none of it is kept or shown."""
+
+    covered: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
+    """The share of your failures whose record is in the index, between 0 and 1; `kb audit` counts
+    it. Confidences follow it. Without it, the share is that of the reports of the calibration."""
 
     shared_cache: bool = False
     """The index is made for other users to read as well, as far as the umask allows: for one cache

@@ -30,8 +30,12 @@ ANSWER_AT = 0.75
 """Minimum confidence of a match; an incident below it is shown as possible. docs/quality.md shows
 the effect of other thresholds."""
 
-SHOW_AT = 0.10
+SHOW_AT = 0.05
 """Below this confidence of the first incident none is shown: nothing known fits."""
+
+SHOW_QUIET_AT = 0.10
+"""The same for a log in which no line shows a failure, and for a short question: a word or two are
+in many records."""
 
 SHOW_CALM_AT = 0.60
 """The same for a log that shows progress up to its end and no failure; below it the log is

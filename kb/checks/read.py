@@ -12,6 +12,7 @@ from index.documents import Pattern
 from index.signatures import Scanner
 from kb.check import Check, Finding
 from kb.checks.model import Found, Observation, Output, Unread
+from kb.checks.readers import readers_of
 from kb.containment import contained
 
 _MAX_QUOTE_CHARACTERS = 160
@@ -42,9 +43,6 @@ def observe(output: Output, check: Check, scanner: Scanner) -> list[Observation]
 
 
 def _read(output: Output, check: Check) -> Iterator[Found | Unread]:
-    # Few inputs hold an output of a check, and loading all the readers takes a while.
-    from kb.checks.readers import readers_of
-
     for reader in readers_of(check.id):
         found: list[Found | Unread] = []
         lost: list[str] = []

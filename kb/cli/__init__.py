@@ -32,6 +32,7 @@ COMMANDS = {
     "verify": "compare the claims of incidents with clones of the projects",
     "diff": "show how changed incidents affect the ranking",
     "eval": "measure how reliably the right incident is found",
+    "audit": "grade the answers to closed cases of your own",
     "doctor": "check the installation",
     "completion": "print the shell completion script",
 }

@@ -71,7 +71,16 @@ def open_service(settings: Settings) -> Iterator[Service]:
 
 def diagnosed(log: Log, service: Service, top: int) -> Diagnosis:
     """Diagnose, and tell what the user should know about the input itself."""
-    diagnosis = result_of(service.diagnose(lambda: log, top))
+    future = service.diagnose(lambda: log, top)
+    _load_masks()
+    diagnosis = result_of(future)
     for notice in diagnosis.notices:
         say(notice)
     return diagnosis
+
+
+def _load_masks() -> None:
+    """Read the rules of secrets, which every answer needs, while the service searches."""
+    from kb.evidence.secrets import mask_secrets
+
+    mask_secrets("")

@@ -88,7 +88,8 @@ _PARTS = re.compile(
 )
 """Between two parts of a message: sentences, lines, two questions, and what `but` sets against each
 other."""
-_CLAUSES = re.compile(r"(?<!\s)\s*[,，;；。.!！?？]\s*")
+_CLAUSES = re.compile(r"(?<!\s)\s*(?:[，;；。!！?？]|,(?!\d)|\.(?![\w/]))\s*")
+"""Not within a number, a version or a path."""
 _CLAUSES_AND_COLONS = re.compile(r"[,，;；。.!！:：]+(?=\s|[\u4e00-\u9fff])\s*")
 _LAST_CLAUSE = re.compile(
     r"(?<!\s)\s*[,，;；]\s*(?:and |but |so |那|还)?([^,，;；。.!！?？\n]{3,80}[?？]?)\s*$"
@@ -141,11 +142,43 @@ _SURE = 0.8
 
 _STILL = re.compile(
     r"\b(?:still|but|though)\b|\b(?:crash|fail|hang|hung|died|broke|stuck)\w* again\b|\bno wait\b"
-    r"|还是|仍|依然|但|不过|可是|又(?:挂|崩|卡|断|报错|失败)",
+    r"|\b(?:sometimes|occasionally|now and then)\b"
+    r"|还是|仍|依然|但|不过|可是|又(?:挂|崩|卡|断|报错|失败)|偶尔|有时|重启(?:一下)?[就才]好(?!了)",
     re.IGNORECASE,
 )
 """Not all is well."""
+_RECURS = re.compile(
+    r"\b(?:same|happened|did)\b.{0,16}\b(?:yesterday|last (?:week|month|night|time)|before|too)\b"
+    r"|\b(?:second|third|\dth) time\b"
+    r"|(?:昨[天晚]|前天|上[周次]|之前|以前).{0,3}(?:也|就)(?:是|这样)|第[二三四]次",
+    re.IGNORECASE,
+)
+"""It was well before, and came back."""
 
+_WORKS = re.compile(
+    r"\b(?:works|worked|runs|trains|starts|loads|passes|did it|does it|is up|came up)\b"
+    r"(?=\s*(?:$|[.,;!]))"
+    r"|\bran (?:all night|through|fine|overnight)\b"
+    r"|(?:起来|通|好|行|可以|过去|正常|搞定|解决)了|跑.{0,8}没(?:事|问题|再)|稳定了?",
+    re.IGNORECASE,
+)
+"""Beside thanks it is the end: "port 29511 works. thanks"."""
+_DENIES = re.compile(
+    r"\b(?:no|not|nothing|none|never|without)\b|n['’]t\b|[不没](?!事|问题|再)", re.IGNORECASE
+)
+_WELL = re.compile(
+    r"\b(?:works?|worked|working|runs?|running|fix\w*|sol\w+|resolved|help\w*|gone|ok|okay|fine"
+    r"|good|great|done|up|back|pass\w*|clean\w*|stable|trains?|training|cleared|normal\w*|healthy"
+    r"|success\w*|recover\w*|no (?:more|longer))\b"
+    r"|好|行了|可以|通|起来|过去|正常|恢复|解决|搞定|成功|[没不]再|没问题"
+    r"|没事|稳|跑|训|回来|上[来线]|没了|消失|生效|降[到回]|[到回]了|快了",
+    re.IGNORECASE,
+)
+_STATES_VALUE = re.compile(
+    r"\balready\b|\btakes?\b|\bneeds?\b|已经?|本来就?|一直(?:都)?是|要(?=\s*\d)", re.IGNORECASE
+)
+"""How a setting stands, or how long something takes. Without a word for what goes well it is no
+success: "the limit is 64G already"."""
 _ROW = re.compile(
     r"(?i:[ \t]*+(?=(?:global[ _])?(?:step|iter|epoch|batch)))"
     r"(?:[A-Za-z_][\w/.%-]{0,40}[ \t:=]{1,3}-?\d[\w.+-]{0,20}%?(?:[ \t,;|]{1,4}|$)"
@@ -171,6 +204,11 @@ _FIXED = tuple(
         (Act.THANKS, r"(?:many )?thanks?(?: you| a lot)?|thx|ty|谢谢你?|多谢|感谢"),
         (Act.GREETING, r"hi|hello|hey|你好|您好|嗨|早上好|good (?:morning|evening|afternoon)"),
         (Act.START_OVER, r"start over|reset|restart|重新开始|从头开始|重来"),
+        (
+            Act.TRIED,
+            r"(?:i |we )?(?:did|have done) (?:it|that)"
+            r"|(?:已经?|都|刚|我){0,2}[删清改换关移挪加装卸配](?:掉|完|走|上)?了",
+        ),
     )
 )
 
@@ -234,7 +272,8 @@ def _said(text: str) -> tuple[Acted, ...]:
         return tuple(_in_one_sentence(text, act)) or (Acted(act, text),)
     whole, *readings = _read([text, *parts])
     acts = {reading.act for reading in readings}
-    if Act.SUCCESS in acts and acts & _NOT_WELL and _STILL.search(text):
+    is_bad = acts & _NOT_WELL and _STILL.search(text)
+    if Act.SUCCESS in acts and (is_bad or _RECURS.search(text)):
         return (Acted(Act.OBSERVATION, text),)
     is_sure = min(reading.share for reading in readings) >= whole.share
     hides = whole.act in COURTESIES and is_question(parts[-1])  # "thanks. can I see it run?"
@@ -248,6 +287,9 @@ def _in_one_sentence(text: str, act: Act) -> list[Acted]:
     first = _CLAUSES_AND_COLONS.split(text, maxsplit=1)[0]
     if Act.START_OVER in (act, _fixed(first)):
         return _begun_anew(text)
+    is_well = _WORKS.search(text) and not _STILL.search(text) and not is_question(text)
+    if act is Act.THANKS and is_well and not _DENIES.search(text):
+        return [Acted(Act.SUCCESS, text)]
     return _beside_courtesy(text, act)
 
 
@@ -299,7 +341,7 @@ def _reading(text: str, name: str, share: float) -> _Reading:
         return _Reading(fixed, 1.0)
     act = Act(name)
     phrase = act_by_phrase(simplified(text))
-    if act is Act.SUCCESS and phrase is None and _STILL.search(text):
+    if act is Act.SUCCESS and phrase is None and _may_be_bad(text):
         act = Act.OBSERVATION  # however sure the classifier is: a false all-clear costs more
     asks_for_success = act is Act.SUCCESS and phrase == Act.HOW
     if phrase and (act in _LOOSE or share < _SURE or asks_for_success):
@@ -307,6 +349,12 @@ def _reading(text: str, name: str, share: float) -> _Reading:
     if share < _LEAST_SHARES.get(act, 0.0):
         act = Act.OTHER
     return _Reading(Act.EXPLAIN_TERM if act is Act.OTHER and asked_term(text) else act, share)
+
+
+def _may_be_bad(text: str) -> bool:
+    """Whether not all is well for sure."""
+    states_value = _STATES_VALUE.search(text) and not _WELL.search(text)
+    return bool(_STILL.search(text) or states_value)
 
 
 def _fixed(text: str) -> Act | None:

@@ -39,6 +39,8 @@ class Asked(StrEnum):
     """What leads and what to do, in two lines."""
     WHOM = "whom"
     """Whose business it is."""
+    TEAM = "team"
+    """What to tell those whose business it is."""
     LOGS = "logs"
     """Where the logs are."""
     DRAIN = "drain"

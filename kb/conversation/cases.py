@@ -8,6 +8,7 @@ import msgspec
 
 from index.tokens import tokenize
 from kb.conversation.acts import COURTESIES, Act
+from kb.conversation.clues import clue_in
 from kb.conversation.language import Language, say
 from kb.conversation.opening import opening
 from kb.conversation.speech import tool_turn
@@ -94,17 +95,24 @@ def diagnosed_again(
     knowledge: KnowledgeBase,
 ) -> Conversation | None:
     """A new beginning with all that was told, where so far everything is a guess, also with what
-    was just stated, and that is none any more; None otherwise."""
+    was just stated, and that is none any more; None otherwise. What an output
+    shows is said first."""
     diagnosis = conversation.diagnosis
     after = conversation.with_statement(statement) if statement else conversation
-    if not _is_guess(diagnosis) or after.matches or after.readings:
+    is_read = statement is not None and bool(statement.observations)
+    if not _is_guess(diagnosis) or after.matches or after.readings or is_read:
         return None
     lines = [line.text for line in diagnosis.evidence.lines[:_MAX_LINES_AGAIN]]
     told = [one.text for one in conversation.statements]
     found = diagnose(Log.from_text("\n".join([*lines, *told, text])), knowledge)
     if _is_guess(found):
         return None
-    return _begun_again(conversation, found)
+    turn = opening(found, conversation.language, conversation.earlier)
+    clue = clue_in(text)
+    if clue:
+        meant = f"{clue.says(conversation.language)}\n{turn.text}"
+        turn = msgspec.structs.replace(turn, text=meant)
+    return _begun_again(conversation, found, turn)
 
 
 def _begun_again(

@@ -15,11 +15,19 @@ from kb.conversation.language import Language, language_of, say
 from kb.conversation.looking import looked_now
 from kb.conversation.message import TOLD, evidence_of, parts_of, requests_of, told_in
 from kb.conversation.next_step import cause_shown, name_of, shown_lately, task_of
+from kb.conversation.phrases import harm_of
 from kb.conversation.replies import Answer, answer_to, not_understood
-from kb.conversation.replies.answer import described_task, named_cause, what_leads, with_answers
-from kb.conversation.replies.light import in_its_light
+from kb.conversation.replies.answer import (
+    described_task,
+    named_cause,
+    what_leads,
+    where_we_are,
+    with_answers,
+)
+from kb.conversation.replies.light import clue_of, in_its_light
 from kb.conversation.speech import beginning, describe_change, tool_turn
 from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement, Turn, combine, rank
+from kb.conversation.subject import is_question
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Match, first_question
 from kb.log.clean import replace_surrogates, strip_controls
@@ -28,6 +36,20 @@ from kb.questions.observe import NO, YES
 
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 """Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
+_MAY_TELL = frozenset(
+    {
+        Act.OTHER,
+        Act.WHY,
+        Act.WHY_NOT,
+        Act.FAILURE,
+        Act.FRUSTRATION,
+        Act.MOST_LIKELY,
+        Act.SAFE,
+        Act.CANNOT,
+        Act.DONT_KNOW,
+    }
+)
+"""Requests whose words may tell an observation as well: "why now, nobody touched it"."""
 
 
 def reply(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> Conversation:
@@ -97,6 +119,7 @@ def _told_or_asked(
     evidence = evidence_of(text, parts)
     requests = requests_of(parts)
     is_asked = any(asked_in(part.text) not in (None, Asked.RELAPSE) for part in parts)
+    is_asked = is_asked or (acts == {Act.OTHER} and is_question(text) and bool(harm_of(text)))
     if is_bare(conversation) and (evidence or (acts <= _MAY_STATE and not is_asked)):
         return _diagnosed(conversation, evidence or text, knowledge)
     if evidence is None:
@@ -150,10 +173,15 @@ def _answers(
     """One turn that answers all requests, after what is to be said `before` it."""
     answers = list(before)
     for acted in requests:
+        may_tell = acted.act in _MAY_TELL
+        clue = clue_of(acted.text, conversation, knowledge) if may_tell else None
+        answers += _only(clue)
         chosen = _chosen(acted, conversation, knowledge)
         if chosen:
             return _heard(conversation, acted.text, chosen, knowledge)
         answer = answer_to(acted, conversation, knowledge)
+        if clue and answer.act is ReplyAct.DECLINE:
+            answer = where_we_are(conversation, knowledge)
         answers.append(answer)
         if answer.statement:
             conversation = _rerank(conversation, answer.statement)
@@ -181,12 +209,16 @@ def _heard(
     if statement is None:
         if is_bare(conversation):
             return _diagnosed(conversation, text, knowledge)
-        noted = not_understood("noted", conversation, knowledge)
+        clue = clue_of(text, conversation, knowledge)
+        noted = not_understood("noted-clue" if clue else "noted", conversation, knowledge)
         kept = conversation.with_statement(Statement(text))
         light = in_its_light(text, conversation, conversation, knowledge)
-        return with_answers(kept, [noted, *light])
+        return with_answers(kept, [*_only(clue), noted, *light])
     after = _rerank(conversation, statement)
-    answers = [Answer(_reason(conversation, after, statement))]
+    answers = [
+        Answer(_reason(conversation, after, statement)),
+        *_only(clue_of(text, after, knowledge)),
+    ]
     shown = cause_shown(after, knowledge) if statement.readings else None
     if shown:
         answers.append(Answer(named_cause(*shown, "cause-shown", after.language)))
@@ -199,6 +231,11 @@ def _heard(
         answers.append(Answer(todo, shows=(name_of(task),)))
     answers += in_its_light(text, conversation, after, knowledge)
     return with_answers(after, answers, ReplyAct.UPDATE)
+
+
+def _only(answer: Answer | None) -> list[Answer]:
+    """It, where there is one."""
+    return [answer] if answer else []
 
 
 def _reason(before: Conversation, after: Conversation, statement: Statement) -> str:

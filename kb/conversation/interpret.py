@@ -18,13 +18,14 @@ from kb.conversation.readings import (
     speaking_for,
 )
 from kb.conversation.scope import Scope, scope_of
-from kb.conversation.search import likeliest_by_words, search_statement
+from kb.conversation.search import likeliest_by_words, search_statement, symptoms_named
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement, combine
-from kb.conversation.told_causes import told_causes
+from kb.conversation.told_causes import pointed_causes, told_causes
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import OutputsRead
 from kb.evidence import Evidence, collect
+from kb.evidence.nature import printed_part
 from kb.log import Block
 
 _CLAUSES = re.compile(r"(?<!\s)\s*[,;，；。]\s*|\.\s+|(?<!\s)\s+but\s+|但是?|不过")
@@ -43,8 +44,10 @@ def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -
     if not STEP_DONE.fullmatch(text) and (read or _is_printed(text, knowledge)):
         return _of_lines(text, read, conversation, knowledge)
     parts, rest = _by_rule(text, conversation, knowledge)
-    if found := _told(rest, conversation, knowledge):
+    if found := _told(text, rest, conversation, knowledge):
         parts.append(found)
+    if scope_of(text) is Scope.AFFIRMED and (named := symptoms_named(text, knowledge)):
+        parts.append(Statement("", symptoms=named))
     return combine(text, parts) if parts else None
 
 
@@ -58,7 +61,7 @@ def read_remark(
     parts, rest = _by_rule(text, conversation, knowledge)
     pool = frozenset(conversation.pool)
     telling = [clause for clause in rest if likeliest_by_words(clause, knowledge, pool)]
-    if found := _told(rest, conversation, knowledge, telling):
+    if found := _told(text, rest, conversation, knowledge, telling):
         parts.append(found)
     return combine(text, parts) if parts else None
 
@@ -83,17 +86,24 @@ def _of_lines(
         if read
         else search_statement(text, conversation, knowledge)
     )
-    return combine(text, [found]) if found else None
+    named = () if read else symptoms_named(text, knowledge)
+    parts = [*([found] if found else []), *([Statement("", symptoms=named)] if named else [])]
+    return combine(text, parts) if parts else None
 
 
 def _is_printed(text: str, knowledge: KnowledgeBase) -> bool:
-    """Whether a text has the look of a program's lines, or a signature that it does not deny."""
+    """Whether a text has the look of a program's lines, or a signature that it does not deny. What
+    a program denies, as in "could not load", is its error."""
     evidence = _collected(text, knowledge)
     if "\n" in text:
         return True
-    if evidence.human_written and scope_of(text) is not Scope.AFFIRMED:
+    quoted = printed_part(text)
+    said = text.removesuffix(quoted) if quoted else text
+    if (quoted or evidence.human_written) and scope_of(said) is not Scope.AFFIRMED:
         return False
-    return bool(evidence.hits) or (evidence.is_log and not evidence.human_written)
+    if evidence.human_written:
+        return bool(evidence.hits)
+    return bool(evidence.hits or quoted) or evidence.is_log
 
 
 def bears_signature(text: str, knowledge: KnowledgeBase) -> bool:
@@ -141,19 +151,18 @@ def _not_now(clause: str, conversation: Conversation) -> Statement | None:
 
 
 def _told(
+    text: str,
     clauses: Sequence[str],
     conversation: Conversation,
     knowledge: KnowledgeBase,
     telling: Sequence[str] | None = None,
 ) -> Statement | None:
-    """What clauses say of the causes of the symptom, and what the words of those that are `telling`
-    bring up; all are, where it is not given."""
+    """What a message and its clauses say of the causes of the symptom, and what the words of those
+    that are `telling` bring up; all are, where it is not given."""
     found = _searched(clauses if telling is None else telling, conversation, knowledge)
-    ratios = {
-        name: ratio
-        for clause in clauses
-        for name, ratio in told_causes(clause, conversation, knowledge).items()
-    }
+    ratios = dict(pointed_causes(text, conversation, knowledge))
+    for clause in clauses:
+        ratios |= told_causes(clause, conversation, knowledge)
     if not ratios:
         return found
     base = msgspec.structs.replace(found or Statement(""), readings=ratios)

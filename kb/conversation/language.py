@@ -12,6 +12,7 @@ from importlib.resources import files
 from itertools import chain
 
 from kb.evidence.glossary import has_chinese
+from kb.evidence.nature import printed_part
 
 
 class Language(StrEnum):
@@ -23,7 +24,8 @@ class Language(StrEnum):
 
 _WORDS = re.compile(r"[A-Za-z']{2,}|\bI\b")
 _FUNCTION_WORDS = re.compile(
-    r"\b(?:the|it|is|are|was|we|i|you|what|how|why|which|do|does|did|not|that|this|to|should|can"
+    # Not a flag: `docker run -it` is in no language.
+    r"(?<![-/.=])\b(?:the|it|is|are|was|we|i|you|what|how|why|which|do|does|did|not|that|this|to|should|can"
     r"|would|show|me|my|please|thanks?)\b",
     re.IGNORECASE,
 )
@@ -43,7 +45,8 @@ def language_of(text: str, before: Language = Language.ENGLISH) -> Language:
     lines tell nothing about it."""
     if has_chinese(text):
         return Language.CHINESE
-    return Language.ENGLISH if "\n" not in text and _is_english(text) else before
+    is_typed = "\n" not in text and not printed_part(text)
+    return Language.ENGLISH if is_typed and _is_english(text) else before
 
 
 def is_talk(text: str) -> bool:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from kb.conversation.acts import COURTESIES, Act, Acted, acts_of
 from kb.conversation.asked import Asked, asked_in
+from kb.conversation.clues import clue_in
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import bears_signature, is_output
 from kb.conversation.known_commands import command_asked, command_named
+from kb.conversation.phrases import act_by_phrase
 from kb.conversation.readings import read_pasted
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.subject import is_of_the_field, is_question, is_statement
@@ -21,7 +23,7 @@ _MAX_ANSWERS = 2
 """Requests of one message that are answered; a longer reply is not read."""
 TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.CORRECTION})
 """Acts that are evidence."""
-_NOT_ASKED = frozenset({Act.CANNOT, Act.OFF_TOPIC})
+_NOT_ASKED = frozenset({Act.CANNOT, Act.OFF_TOPIC, Act.CORRECTION})
 """Acts that a question about the field is not."""
 _ASKED_AFTER_SUCCESS = frozenset(
     {
@@ -74,11 +76,15 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     so are lines that a check knows."""
     may_be_line = "\n" not in text and not to_command(text) and not command_asked(text)
     is_line = may_be_line and is_output(text, knowledge)
-    if is_line and not _NAMES_STEP.search(text):
+    may_be_end = _NAMES_STEP.search(text) or act_by_phrase(text) == Act.SUCCESS
+    if is_line and not may_be_end:
         return (Acted(Act.PROBLEM, text),)
     if _is_output_of_check(text, knowledge):
         return (Acted(Act.OBSERVATION, text),)
     acts = _with_asked(acts_of(text), text)
+    clue = clue_in(text)
+    if clue and (clue.whole or all(part.act is Act.OFF_TOPIC for part in acts)):
+        return (Acted(Act.OBSERVATION, text),)
     if is_line and all(part.act is not Act.SUCCESS for part in acts):
         return (Acted(Act.PROBLEM, text),)
     return tuple(
@@ -114,10 +120,16 @@ def requests_of(parts: Sequence[Acted]) -> list[Acted]:
         others.pop(Act.FAILURE, None)  # what was tried is said to have failed
     if Act.NEXT in others and len(others) > 1:
         others.pop(Act.FAILURE, None)
-    serious = [part for part in others.values() if part.act not in COURTESIES]
+    serious = [part for part in others.values() if _is_serious(part)]
     has_evidence = any(part.act in TOLD for part in parts)
     asked = serious or ([] if has_evidence else list(others.values()))
     return sorted(asked, key=parts.index)[:_MAX_ANSWERS]
+
+
+def _is_serious(part: Acted) -> bool:
+    """Whether it is answered beside what the message tells: no courtesy, and no mere remark."""
+    asks = part.act is Act.OTHER and is_question(part.text)
+    return asks or part.act not in COURTESIES
 
 
 def _is_output_of_check(text: str, knowledge: KnowledgeBase) -> bool:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import itemgetter
 
+from kb.check import Check, JobState
 from kb.conversation.done_steps import FixStep, only_looks
 from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import NextCheck, PlaybookMatch, Standing, next_check, weighed_playbooks
+from kb.diagnosis import (
+    NextCheck,
+    PlaybookMatch,
+    Standing,
+    command_for,
+    next_check,
+    weighed_playbooks,
+)
 from kb.diagnosis.confidence import belief_of_causes
 from kb.incident import Incident
 from kb.playbook import Cause, Playbook
@@ -35,10 +43,30 @@ def shown_lately(conversation: Conversation) -> frozenset[str]:
 
 def playbooks_of(conversation: Conversation, knowledge: KnowledgeBase) -> tuple[PlaybookMatch, ...]:
     """What the symptom may be, best first, after all that was said."""
-    diagnosis = conversation.diagnosis
-    before = Standing(diagnosis.candidates, diagnosis.playbooks)
+    before = Standing(conversation.diagnosis.candidates, _symptoms_told(conversation))
     after, ratios = conversation.matches, conversation.readings
     return weighed_playbooks(before, after, ratios, knowledge.guides)
+
+
+def _symptoms_told(conversation: Conversation) -> tuple[PlaybookMatch, ...]:
+    """The symptoms of the log and of what was told behind it. Words that name one clearly count as
+    much as all before them: people repair one thing and meet the next."""
+    told = conversation.diagnosis.playbooks
+    for statement in conversation.statements:
+        if statement.symptoms:
+            told = _in_equal_parts(told, statement.symptoms)
+    return told
+
+
+def _in_equal_parts(
+    one: tuple[PlaybookMatch, ...], other: tuple[PlaybookMatch, ...]
+) -> tuple[PlaybookMatch, ...]:
+    """Either list, with half of its confidences."""
+    books = {match.playbook.id: match.playbook for match in (*one, *other)}
+    shares = dict.fromkeys(books, 0.0)
+    for match in (*one, *other):
+        shares[match.playbook.id] += match.confidence / 2
+    return tuple(PlaybookMatch(books[name], share) for name, share in shares.items())
 
 
 def symptom_of(conversation: Conversation, knowledge: KnowledgeBase) -> PlaybookMatch | None:
@@ -70,10 +98,13 @@ def cause_shown(
 
 
 def check_to_run(conversation: Conversation, knowledge: KnowledgeBase) -> NextCheck | None:
-    """None for a match, whose fix is the way, for what is solved, and where no outcome would change
-    what to do."""
+    """The one that the last output asks for, or else the one that tells most. None for a match,
+    whose fix is the way, for what is solved, and where no outcome would change what to do."""
     if conversation.verdict is Verdict.MATCH or conversation.solved:
         return None
+    followed = _followed(conversation, knowledge)
+    if followed:
+        return followed
     playbooks = playbooks_of(conversation, knowledge)
     return next_check(
         Standing(conversation.matches, playbooks, conversation.readings),
@@ -82,6 +113,23 @@ def check_to_run(conversation: Conversation, knowledge: KnowledgeBase) -> NextCh
         read=conversation.checks | conversation.set_aside,
         job_ended=conversation.job_ended,
     )
+
+
+def _followed(conversation: Conversation, knowledge: KnowledgeBase) -> NextCheck | None:
+    """The check to which what was read last leads: a trail is followed to its end."""
+    read = (one.observations for one in reversed(conversation.statements) if one.observations)
+    for seen in next(read, ()):
+        guide = knowledge.guides.by_id.get(seen.next or "") if seen.abnormal else None
+        if isinstance(guide, Check) and _can_run(guide, conversation):
+            command = command_for(guide, conversation.diagnosis.evidence)
+            return NextCheck(guide, command, guide.header.question)
+    return None
+
+
+def _can_run(check: Check, conversation: Conversation) -> bool:
+    """Whether it was not run, was not set aside, and does not need a job that is gone."""
+    is_gone = check.header.needs_job is JobState.RUNNING and conversation.job_ended
+    return check.id not in conversation.checks | conversation.set_aside and not is_gone
 
 
 def open_steps(incident: Incident, conversation: Conversation) -> Iterator[FixStep]:

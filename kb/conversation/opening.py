@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from kb.conversation.clues import clue_in
 from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.speech import (
     cite,
@@ -32,7 +33,7 @@ def opening(diagnosis: Diagnosis, language: Language, earlier: Iterable[Outcome]
     sentences = [_seen(diagnosis, lines, language), _likely(diagnosis, language)]
     before = ended_before(diagnosis, earlier)
     sentences.append(describe_outcome(before, language) if before else "")
-    text = " ".join(filter(None, sentences))
+    text = "\n".join(filter(None, [" ".join(filter(None, sentences)), _meant(diagnosis, language)]))
     ways = [*_way_forward(diagnosis, language)]
     shows = tuple(name for _said, name in ways if name)
     known = [match.incident.id for match in diagnosis.matches]
@@ -65,6 +66,14 @@ def _seen(diagnosis: Diagnosis, lines: Sequence[EvidenceLine], language: Languag
     if others:
         quoted = say("see-also", language, quoted=quoted, places=joined(others, language))
     return say(_speaker(diagnosis.evidence), language, quoted=quoted)
+
+
+def _meant(diagnosis: Diagnosis, language: Language) -> str:
+    """What an observation in words means whatever the cause is; empty for a match."""
+    if diagnosis.verdict is Verdict.MATCH or not diagnosis.evidence.human_written:
+        return ""
+    clue = clue_in("\n".join(line.text for line in diagnosis.evidence.lines))
+    return clue.says(language) if clue else ""
 
 
 def _noise(diagnosis: Diagnosis, lines: Sequence[EvidenceLine], language: Language) -> str:

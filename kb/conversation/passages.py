@@ -1,5 +1,5 @@
-"""What the leading pages say about a message: the step or the sentences that have most of its
-telling words."""
+"""What the leading pages, and those of the checks that were read, say about a message: the step or
+the sentences that have most of its telling words."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from index.tokens import tokenize
 from kb.check import Check
 from kb.conversation.act_model import in_english
 from kb.conversation.next_step import playbooks_of
+from kb.conversation.search import guides_near
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.guide_shelf import GuideShelf
@@ -24,7 +25,7 @@ from kb.soft_breaks import join_soft_breaks
 _MAX_RECORDS_READ = 2
 """Likeliest records that are read; a passage of a farther one is about something else."""
 _MIN_SHARE = 0.1
-"""Of a record that is read beside a symptom, from 0 to 1."""
+"""Of a record that is read, from 0 to 1; a less likely one is about something else."""
 _LEAST_RARITY = 0.25
 """A word that is in more records says nothing, from 0 to 1."""
 _MAX_CHARACTERS_READ = 4_000
@@ -33,6 +34,8 @@ _MAX_WORDS = 60
 """Of a message; of a longer paste the rarest."""
 ENOUGH = 0.8
 """Least sum of the rarities of the shared words."""
+MUCH = 1.3
+"""The same for a page that does not lead."""
 _LONG = 500
 """Words of a passage that halve what each shared one counts."""
 _MAX_CHARACTERS = 450
@@ -62,7 +65,21 @@ def passage_about(
     words = _telling(text, knowledge)
     if sum(words.values()) < enough:
         return None  # no passage can share more; most answers to a question end here
-    passages = list(dict.fromkeys(_passages(conversation, knowledge)))
+    return _best(words, _passages(conversation, knowledge), enough)
+
+
+def passage_elsewhere(text: str, knowledge: KnowledgeBase) -> Passage | None:
+    """The same of the playbooks and checks that are nearest to a text, whatever leads; it has to
+    have more of its words."""
+    words = _telling(text, knowledge)
+    if sum(words.values()) < MUCH:
+        return None
+    guides = (knowledge.guides.by_id[name] for name in guides_near(text, knowledge))
+    return _best(words, (one for guide in guides for one in _of_guide(guide, knowledge)), MUCH)
+
+
+def _best(words: dict[str, float], found: Iterable[Passage], enough: float) -> Passage | None:
+    passages = list(dict.fromkeys(found))
     scores = [_score(words, _words_of(passage.text)) for passage in passages]
     best = max(range(len(passages)), key=scores.__getitem__, default=None)
     return passages[best] if best is not None and scores[best] >= enough else None
@@ -86,11 +103,22 @@ def _telling(text: str, knowledge: KnowledgeBase) -> dict[str, float]:
 
 
 def _passages(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator[Passage]:
-    for position, match in enumerate(conversation.matches[:_MAX_RECORDS_READ]):
-        if position == 0 or match.confidence >= _MIN_SHARE:
+    for match in conversation.matches[:_MAX_RECORDS_READ]:
+        if match.confidence >= _MIN_SHARE:
             yield from _of_incident(match.incident)
     for found in playbooks_of(conversation, knowledge)[:1]:
         yield from _of_playbook(found.playbook, knowledge.guides)
+    for name in sorted(conversation.checks):
+        guide = knowledge.guides.by_id.get(name)
+        if isinstance(guide, Check):
+            yield from _of_check(guide)
+
+
+def _of_guide(guide: Playbook | Check, knowledge: KnowledgeBase) -> Iterator[Passage]:
+    if isinstance(guide, Check):
+        yield from _of_check(guide)
+    else:
+        yield from _of_playbook(guide, knowledge.guides)
 
 
 def _of_incident(incident: Incident) -> Iterator[Passage]:

@@ -14,17 +14,28 @@ from kb.checks import Observation
 from kb.checks.recognise import is_prompt
 from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, in_language, is_talk, say, translation
+from kb.conversation.next_step import playbooks_of
 from kb.conversation.search import STATEMENT_FILE, search_statement
 from kb.conversation.speech import prose, quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import UNSUPPORTED, OutputsRead, likelihood_ratios, named_incidents, read_text
+from kb.diagnosis import (
+    UNSUPPORTED,
+    OutputsRead,
+    PlaybookMatch,
+    ReadOutput,
+    likelihood_ratios,
+    named_incidents,
+    read_text,
+)
 from kb.evidence import collect
 from kb.evidence.glossary import translate
 from kb.incident import Incident, Step
 from kb.log import Block
+from kb.playbook import Playbook
 from kb.questions import Belief
 from kb.questions.observe import YES_IF_ANY, YES_IF_OWNER
+from kb.verdict import SYMPTOM_AT
 
 OWN_WORDS_RATIO = YES_IF_OWNER / YES_IF_ANY
 """How much likelier a statement is under a record that names what is stated: as likely as `yes` to
@@ -114,20 +125,49 @@ def of_outputs(
         checks=tuple(sorted(read.checks)),
         observations=read.observations,
         readings=ratios,
+        symptoms=_symptoms_read(ratios, conversation, knowledge),
     )
     return speaking_for(statement, ratios, conversation)
+
+
+def _symptoms_read(
+    ratios: Mapping[str, float], conversation: Conversation, knowledge: KnowledgeBase
+) -> tuple[PlaybookMatch, ...]:
+    """The symptoms that the outputs name, where all that is known so far is a guess at others."""
+    guesses = {
+        match.playbook.id: match.confidence for match in playbooks_of(conversation, knowledge)
+    }
+    guides = (knowledge.guides.by_id.get(name) for name, ratio in ratios.items() if ratio > 1)
+    named = [guide for guide in guides if isinstance(guide, Playbook)]
+    is_sure = max(guesses.values(), default=0.0) >= SYMPTOM_AT
+    if is_sure or any(playbook.id in guesses for playbook in named):
+        return ()
+    return tuple(PlaybookMatch(playbook, 1 / len(named)) for playbook in named)
 
 
 def _ratios(
     read: OutputsRead, conversation: Conversation, knowledge: KnowledgeBase, *, alone: bool
 ) -> dict[str, float]:
-    """Those of the likelihoods of what the outputs show. A check that was read before counts once;
-    what it names does not fall."""
+    """Those of the likelihoods of what the outputs show. What was read before counts once; what it
+    names does not fall."""
     run = read.checks if alone else frozenset()
-    fresh = [one for one in read.outputs if one.check.id not in conversation.checks]
+    fresh = [one for one in read.outputs if _is_news(one, conversation)]
     named = likelihood_ratios(read.outputs, knowledge.guides, run)
     unmoved = {name: 1.0 for name, ratio in named.items() if ratio > 1}
     return unmoved | likelihood_ratios(fresh, knowledge.guides, run)
+
+
+def _is_news(output: ReadOutput, conversation: Conversation) -> bool:
+    """Whether it is of another check, or shows what that check did not show before: of another
+    file system, or now."""
+    seen = {
+        (one.check, one.finding)
+        for statement in conversation.statements
+        for one in statement.observations
+    }
+    seen |= {(one.check, one.finding) for one in conversation.diagnosis.observations}
+    shown = {(one.check, one.finding) for one in output.observations if one.abnormal}
+    return output.check.id not in conversation.checks or bool(shown - seen)
 
 
 def _said(read: OutputsRead, language: Language) -> Iterator[str]:
@@ -141,6 +181,9 @@ def _said(read: OutputsRead, language: Language) -> Iterator[str]:
         if one.suggests and one.abnormal:
             what = in_language(one.suggests, language).rstrip(".。")
             yield say("points-to", language, what=what)
+        then = one.then if language is Language.ENGLISH else translation(one.then or "", language)
+        if then and one.abnormal:
+            yield say("points-then", language, what=then.rstrip(".。"))
     telling = {one.check for one in read.observations}
     for output in read.outputs:
         if output.is_normal and output.check.id not in telling:

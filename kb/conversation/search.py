@@ -12,12 +12,13 @@ from kb.conversation.language import Language, say
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import Match, weigh
+from kb.corpus.tier import TierName
+from kb.diagnosis import Match, PlaybookMatch, playbooks_for, to_query, weigh
 from kb.evidence import Evidence, collect, join
 from kb.evidence.glossary import translate
 from kb.incident import Incident
 from kb.log import Block
-from kb.verdict import SHOW_AT
+from kb.verdict import SYMPTOM_AT
 
 STATEMENT_FILE = "(you)"
 """Stands where a line of a log has the name of its file."""
@@ -27,6 +28,8 @@ _MIN_CONFIDENCE = 0.001
 _MIN_CONFIDENCE_OF_TEXT = 0.02
 """Minimum confidence that the best record must reach for the text alone, from 0 to 1; below it, the
 text is not understood."""
+_MIN_CONFIDENCE_BY_WORDS = 0.10
+"""Of a record that the words of a remark name, from 0 to 1; below it they were shared by chance."""
 _MIN_CONFIDENCE_OF_REMARK = 0.04
 """The same where nobody may have meant the text as a statement, and it names a candidate."""
 _MIN_RARITY = 0.7
@@ -41,9 +44,24 @@ _MAX_WORDS_NAMED = 5
 _WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
 _IN_LETTERS = re.compile(r"[A-Za-z]{3}|[\u3400-\u9fff]{2}")
 """A word, not a number with its unit."""
+_MAX_GUIDES = 4
+"""Playbooks and checks in which a question is looked up that the leading pages do not answer."""
 _MAX_RECORDS_ADDED = 10
 """Records that one statement can add to the candidates; further ones are too unlikely to be
 shown."""
+
+
+def symptoms_named(text: str, knowledge: KnowledgeBase) -> tuple[PlaybookMatch, ...]:
+    """The symptoms that a text names by itself; empty where it names none clearly."""
+    evidence = _read(text, knowledge)
+    found = playbooks_for(evidence, weigh(evidence, knowledge), knowledge)
+    return found if found and found[0].confidence >= SYMPTOM_AT else ()
+
+
+def guides_near(text: str, knowledge: KnowledgeBase) -> list[str]:
+    """The ids of the playbooks and checks nearest to a text, best first."""
+    query = to_query(_read(text, knowledge))
+    return [found.id for found in knowledge.search(query, TierName.GUIDES)[:_MAX_GUIDES]]
 
 
 def search_statement(
@@ -108,7 +126,7 @@ def _speaks_for_none(
     """Whether no record that gains is likely enough to be shown, and shares rare words: then words
     were shared by chance, and nobody loses by them."""
     was, now = shares
-    gaining = [i for i in known if now[i] > was.get(i, 0.0) and now[i] >= SHOW_AT]
+    gaining = [i for i in known if now[i] > was.get(i, 0.0) and now[i] >= _MIN_CONFIDENCE_BY_WORDS]
     return not any(
         sum(rare[token] for token in _shared_tokens(rare, known[i].incident)) >= _MIN_RARITY
         for i in gaining
@@ -126,7 +144,8 @@ def likeliest_by_words(
     """The record that the words alone name best; None where they name none. Less is enough for one
     of the candidates."""
     for match in weigh(_read(text, knowledge), knowledge):
-        enough = _MIN_CONFIDENCE_OF_REMARK if match.incident.id in candidates else SHOW_AT
+        is_candidate = match.incident.id in candidates
+        enough = _MIN_CONFIDENCE_OF_REMARK if is_candidate else _MIN_CONFIDENCE_BY_WORDS
         if match.confidence >= enough:
             return match.incident
     return None

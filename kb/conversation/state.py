@@ -9,7 +9,7 @@ import msgspec
 
 from kb.checks import Observation
 from kb.conversation.language import Language, in_language
-from kb.diagnosis import Diagnosis, Match, Question, to_question
+from kb.diagnosis import Diagnosis, Match, PlaybookMatch, Question, to_question
 from kb.incident import Incident
 from kb.outcome import Outcome
 from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
@@ -104,6 +104,8 @@ class Statement(msgspec.Struct, frozen=True):
     """What these outputs show."""
     readings: dict[str, float] = {}
     """Ratios of the likelihoods of what these show, for causes of playbooks too."""
+    symptoms: tuple[PlaybookMatch, ...] = ()
+    """What its words name by themselves, where that is clear."""
     set_aside: tuple[str, ...] = ()
     """Checks and steps that cannot be done, as in `Turn.shows`."""
     job_ended: bool = False
@@ -159,6 +161,7 @@ def combine(text: str, parts: Sequence[Statement], question: str | None = None) 
         checks=tuple(check for part in parts for check in part.checks),
         observations=tuple(seen for part in parts for seen in part.observations),
         readings={name: ratio for part in parts for name, ratio in part.readings.items()},
+        symptoms=next((part.symptoms for part in parts if part.symptoms), ()),
         set_aside=tuple(name for part in parts for name in part.set_aside),
         job_ended=any(part.job_ended for part in parts),
         solved=next((part.solved for part in parts if part.solved), None),

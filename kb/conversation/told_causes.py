@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from index.tokens import tokenize
 from kb.check import Check
-from kb.conversation.next_step import symptom_of
+from kb.conversation.clues import clue_in
+from kb.conversation.next_step import playbooks_of, symptom_of
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
@@ -39,6 +40,20 @@ def told_causes(
             ratios[f"{match.playbook.id}:{key}"] = NAMED_RATIO
             cases = next(one.incidents for one in match.playbook.body.causes if one.key == key)
             ratios |= dict.fromkeys(cases, CASE_RATIO)
+    return ratios
+
+
+def pointed_causes(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Mapping[str, float]:
+    """The same for the causes that the clue of a message points to, of the playbooks that lead."""
+    clue = clue_in(text)
+    leading = {match.playbook.id for match in playbooks_of(conversation, knowledge)}
+    ratios: dict[str, float] = {}
+    for target in clue.points_to if clue else ():
+        if target.partition(":")[0] in leading:
+            ratios[target] = NAMED_RATIO
+            ratios |= dict.fromkeys(knowledge.guides.cases.get(target, ()), CASE_RATIO)
     return ratios
 
 

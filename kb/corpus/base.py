@@ -42,9 +42,11 @@ class KnowledgeBase:
         others: Mapping[TierName, Tier] = NO_TIERS,
         sync: IndexSync | None = None,
         guides_sync: IndexSync | None = None,
+        covered: float | None = None,
     ) -> None:
         """With `sync`, and `guides_sync` for the tier of guides among the `others`, `refresh` takes
-        up changed files."""
+        up changed files. `covered` is the setting."""
+        self.covered = covered
         self._curated = curated
         self._others = dict(others)
         self._encoder = encoder
@@ -154,4 +156,4 @@ class KnowledgeBase:
             TierName.GUIDES: guides,
             TierName.IMPORTED: Tier(TierName.IMPORTED, imported.open, encoder),
         }
-        return cls(curated, encoder, others, sync, of_guides)
+        return cls(curated, encoder, others, sync, of_guides, settings.covered)

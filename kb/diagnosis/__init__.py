@@ -18,9 +18,11 @@ from kb.diagnosis.model import (
     first_question,
     to_question,
 )
-from kb.diagnosis.next_check import next_check
+from kb.diagnosis.next_check import command_for, next_check
 from kb.diagnosis.observed import Standing, likelihood_ratios, named_incidents, weighed_playbooks
-from kb.diagnosis.outputs import OutputsRead, read_text
+from kb.diagnosis.outputs import OutputsRead, ReadOutput, read_text
+from kb.diagnosis.playbooks import playbooks_for
+from kb.diagnosis.retrieval import to_query
 
 __all__ = [
     "DONT_KNOW",
@@ -35,16 +37,20 @@ __all__ = [
     "OutputsRead",
     "PlaybookMatch",
     "Question",
+    "ReadOutput",
     "Standing",
     "Why",
     "collecting",
+    "command_for",
     "diagnose",
     "ended_before",
     "first_question",
     "likelihood_ratios",
     "named_incidents",
     "next_check",
+    "playbooks_for",
     "read_text",
+    "to_query",
     "to_question",
     "weigh",
     "weighed_playbooks",

@@ -45,8 +45,11 @@ OTHER_CAUSES = 0.1
 """Share of the causes that a playbook does not name, 0 to 1."""
 
 
-def confidences(candidates: Sequence[Features], model: Model | None = None) -> list[float]:
-    """The probability of each candidate that it is the right answer. 0 to 1, sum at most 1."""
+def confidences(
+    candidates: Sequence[Features], model: Model | None = None, covered: float | None = None
+) -> list[float]:
+    """The probability of each candidate that it is the right answer. 0 to 1, sum at most 1.
+    `covered` is the share of failures with a known incident; by default that of the model."""
     chosen = model or load_model()
     odds = [_odds(features, chosen) for features in candidates]
     total = 1.0 + sum(odds)
@@ -54,7 +57,7 @@ def confidences(candidates: Sequence[Features], model: Model | None = None) -> l
     best = max(shares, default=0.0)
     if not best:
         return shares
-    calibrated = _calibrated(best, chosen)
+    calibrated = _calibrated(best, chosen, covered or chosen.covered)
     rest = (1.0 - calibrated) / (1.0 - best)
     first = shares.index(best)
     return [
@@ -113,9 +116,14 @@ def _playbook_score(features: PlaybookFeatures) -> float:
     return PLAYBOOK_BIAS + score
 
 
-def _calibrated(best: float, model: Model) -> float:
-    log_odds = model.slope * math.log(best / (1.0 - best)) + model.offset
-    return 1.0 / (1.0 + math.exp(-log_odds))
+def _calibrated(best: float, model: Model, covered: float) -> float:
+    log_odds = model.slope * _log_odds(best) + model.offset
+    log_odds += _log_odds(covered) - _log_odds(model.covered)
+    return model.top / (1.0 + math.exp(-log_odds))
+
+
+def _log_odds(share: float) -> float:
+    return math.log(share / (1.0 - share))
 
 
 def _odds(features: Features, model: Model) -> float:

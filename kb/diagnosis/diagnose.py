@@ -37,6 +37,7 @@ from kb.verdict import (
     SHOW_ALSO_AT,
     SHOW_AT,
     SHOW_CALM_AT,
+    SHOW_QUIET_AT,
     SYMPTOM_AT,
     Verdict,
     decide,
@@ -262,8 +263,10 @@ def _ask(
     if ended_well:
         found = [one for one in found if one.incident.kind is Kind.HARMLESS]
     no_failure = ended_well or (not _failed(analysis) and is_calm)
-    ranked = _ranked(found, evidence, no_failure=no_failure)
-    show_at = SHOW_CALM_AT if no_failure and evidence.made_progress else SHOW_AT
+    if no_failure and evidence.ended_well:
+        found = [one for one in found if one.tells_beside_a_good_end]
+    ranked = _ranked(found, evidence, knowledge.covered, no_failure=no_failure)
+    show_at = _show_at(evidence, no_failure=no_failure)
     matches = ranked if ranked and ranked[0].confidence >= show_at else []
     ends = ended_well or (no_failure and evidence.ended_well)
     all_is_well = ends and not evidence.told and not _is_unfinished(analysis)
@@ -276,6 +279,13 @@ def _ask(
         is_calm=is_calm and not evidence.in_doubt,
         show_at=show_at,
     )
+
+
+def _show_at(evidence: Evidence, *, no_failure: bool) -> float:
+    """The confidence of the first incident from which on some are shown."""
+    if no_failure and evidence.made_progress:
+        return SHOW_CALM_AT
+    return SHOW_QUIET_AT if no_failure or _may_be_question(evidence) else SHOW_AT
 
 
 def _ended_well(analysis: Analysis | None) -> bool:
@@ -302,11 +312,13 @@ def _notes(found: Iterable[ScoredCandidate]) -> tuple[Note, ...]:
 def weigh(evidence: Evidence, knowledge: KnowledgeBase) -> list[Match]:
     """All candidates for some evidence, best first, including those too unlikely to show."""
     found = retrieve(evidence, knowledge)
-    return _ranked(found, evidence, no_failure=no_failure_is_seen(found, evidence))
+    return _ranked(
+        found, evidence, knowledge.covered, no_failure=no_failure_is_seen(found, evidence)
+    )
 
 
 def _ranked(
-    found: Sequence[ScoredCandidate], evidence: Evidence, *, no_failure: bool
+    found: Sequence[ScoredCandidate], evidence: Evidence, covered: float | None, *, no_failure: bool
 ) -> list[Match]:
     """Score the incidents and sort them."""
     incidents = [one for one in found if one.incident.kind is Kind.INCIDENT]
@@ -317,7 +329,7 @@ def _ranked(
         for one in incidents
     ]
     ranked = sorted(
-        zip(confidences(features), incidents, strict=True),
+        zip(confidences(features, covered=covered), incidents, strict=True),
         key=lambda pair: (-pair[0], pair[1].incident.id),
     )
     capped = [

@@ -109,6 +109,10 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slope: float
     offset: float
     """Of the calibration, in log odds."""
+    top: float
+    """The share of right answers among the surest, 0 to 1: other causes print the same lines."""
+    covered: float
+    """The share of failures with a known incident among those of the calibration, 0 to 1."""
     bias: float
     """The score of a candidate without any evidence."""
     feature: tuple[FeatureRow, ...]

@@ -99,7 +99,7 @@ def next_check(
         if value >= NEAR_EQUAL * max(worth)
     ]
     best = min(near, key=lambda offer: _lost_at(offer.check, job_ended=job_ended))
-    return NextCheck(best.check, _command(best.check, evidence), best.why)
+    return NextCheck(best.check, command_for(best.check, evidence), best.why)
 
 
 def _belief(standing: Standing) -> Belief:
@@ -252,6 +252,7 @@ def _lost_at(check: Check, *, job_ended: bool) -> int:
     )
 
 
-def _command(check: Check, evidence: Evidence) -> Command:
+def command_for(check: Check, evidence: Evidence) -> Command:
+    """Its form for the environment that the log names."""
     named = (place for system, place in _PLACES.items() if system in evidence.facts.systems)
     return check.command(next(named, Place.BARE))

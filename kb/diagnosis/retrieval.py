@@ -19,6 +19,7 @@ from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, fact_words
 from kb.evidence.endings import says_end
 from kb.evidence.glossary import has_chinese, translate
 from kb.evidence.markers import Grade
+from kb.evidence.notices import is_notice
 from kb.incident import Incident, Kind, Strength
 
 MAX_QUERY_LINES = 60
@@ -51,6 +52,13 @@ class ScoredCandidate(msgspec.Struct, frozen=True):
     """The log holds at least one pattern that the record declares."""
     is_contradicted: bool
     """The log states what the record excludes."""
+
+    @property
+    def tells_beside_a_good_end(self) -> bool:
+        """Whether it counts in a log that shows no failure and ends well: by its own words it is no
+        failure, or a strong signature is there. Weak ones, and words, stand in healthy logs too."""
+        is_noise = self.incident.kind is Kind.HARMLESS
+        return is_noise or self.features.strong_signatures > 0
 
     def for_log_without_failure(self, *, made_progress: bool) -> Features:
         """The features when no line of the log shows a failure."""
@@ -197,5 +205,6 @@ def no_failure_is_seen(found: Sequence[ScoredCandidate], evidence: Evidence) -> 
         line.grade in (Grade.CONTEXT, Grade.HINT)
         or (line.file, line.number) in noise
         or (line.grade is Grade.ERROR and says_end(line.text))
+        or is_notice(line.text)
         for line in evidence.lines
     )

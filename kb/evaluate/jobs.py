@@ -120,7 +120,7 @@ def _outcome(truth: Truth, diagnosis: Diagnosis) -> JobOutcome:
     first = job.culprits[0] if job and job.culprits else None
     failed = job.failed if job else diagnosis.verdict is not Verdict.HEALTHY
     best = diagnosis.matches[0] if diagnosis.verdict is Verdict.MATCH else None
-    advice = _has(truth.right_advice, remedy(best)) if best else None
+    advice = _has(truth.right_advice, remedy(best.incident)) if best else None
     return JobOutcome(
         truth.id,
         truth.layout,

@@ -10,6 +10,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Match, diagnose
 from kb.evaluate.cases import LabelledReport
 from kb.evaluate.expressions import contains
+from kb.incident import Incident
 from kb.log import Log
 from kb.service.wire import with_whole_keys_masked
 from kb.verdict import Verdict
@@ -37,7 +38,7 @@ class Outcome(msgspec.Struct, frozen=True):
         wanted = self.case.fix_must_match
         if wanted is None:
             return None
-        return self._first(lambda match: contains(wanted, remedy(match)))
+        return self._first(lambda match: contains(wanted, remedy(match.incident)))
 
     @property
     def confidence(self) -> float:
@@ -69,8 +70,8 @@ def run(
         yield Outcome(case, diagnosis.verdict, diagnosis.matches, answerable)
 
 
-def remedy(match: Match) -> str:
+def remedy(incident: Incident) -> str:
     """All that a record advises, as one text."""
-    body = match.incident.body
+    body = incident.body
     steps = [f"{step.text}\n{step.command or ''}\n{step.why or ''}" for step in body.fix]
-    return "\n".join([*steps, *map(str, match.incident.header.fixed_in), body.prevention or ""])
+    return "\n".join([*steps, *map(str, incident.header.fixed_in), body.prevention or ""])

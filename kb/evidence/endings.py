@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from kb.evidence.markers import denies_failure
+from kb.evidence.notices import is_notice
 from kb.log.prefixes import split_prefix
 from kb.numbers import read_int
 from kb.rules import read_rows
@@ -33,7 +34,8 @@ _LOGGER = re.compile(r"^[\w.<>/:-]{1,80}(?:\]|:| -|\)| >| \|)\W*")
 _BEGINS = re.compile(
     r"\b(?:starting|started|begin(?:ning)?|launching|waiting|loading|saving|resum\w+|initiali[sz]\w*"
     r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
-    r"|开始|正在|等待|进度|\b\d{1,2}%|(?-i:[\u4e00-\u9fff]{7})",
+    r"|开始|正在|等待|进度|(?<![\d.])\d{1,2}%[|\]]|^\W*\d{1,2}%"
+    r"|^(?:[\w.@~:/-]{1,80}[#$]|\$) \S|(?-i:[\u4e00-\u9fff]{7})",
     re.IGNORECASE,
 )
 """Something new begins, so what ended before was only a part of the work; or somebody speaks."""
@@ -57,27 +59,43 @@ _SUCCEEDED = re.compile(
     r"(?<![\d./-])(?P<some>\d{1,6})\s?(?:/|of|out of)\s?(?P<all>\d{1,6})(?![\d./-])"
     r"\W{1,3}(?:\w+ ){0,2}?"
     r"(?:succe\w*|passed|complete[ds]?|finished|done|ready|ok|healthy|alive|joined|saved|written"
-    r"|verified|responded|answered|uploaded|available|成功|完成|就绪|通过)(?!\w)",
+    r"|verified|responded|answered|uploaded|available|active|up|online|present|visible|detected"
+    r"|attached|reachable|成功|完成|就绪|通过|正常|在线|存活)(?!\w)",
     re.IGNORECASE,
 )
 """Counted: 3/4 tasks succeeded."""
+_SO_MANY = re.compile(
+    r"(?:\b(?:uploaded|saved|wrote|written|copied|processed|merged|converted|completed|finished|done"
+    r"|passed|succeeded|ok|verified|joined|loaded|synced|transferred|evaluated|downloaded)\b"
+    r"|成功|完成|通过|已处理|已保存|已上传|就绪)[ :=,(\uff1a]{0,3}"
+    r"(?<!\d)(?P<some>\d{1,9}) ?(?:/|of|out of) ?(?P<all>\d{1,9})(?![\d./-])",
+    re.IGNORECASE,
+)
+"""Counted behind the word, as it goes on: uploaded 402/512."""
 
 _TROUBLE = re.compile(
     r"\b(?:terminated|killed|went away|gave up|giving up|restart(?:ing|ed)?|retry(?:ing)?"
     r"|panic(?:s|ked)?"
     r"|resubmit\w*|try #|attempt #?[2-9]|preempt\w*|evict\w*|drain\w*|emergency|spot notice"
-    r"|interrupt\w*|abort\w*|exhausted|could(?: not|n't)|cannot|can't|did(?: not|n't)|unable to"
-    r"|lost|went missing|stale|degraded|nan|inf|early stop\w*|not (?:started|run)|left out|gone"
+    r"|interrupt\w*|abort\w*|exhausted|(?<!as )expected|wanted|chance level"
+    r"|could(?: not|n't)|cannot|can't|did(?: not|n't)|unable to"
+    r"|lost|went missing|stale|degraded|nan|inf|early stop\w*(?! satisfied)"
+    r"|not (?:started|run)|left out|gone"
     r"|unreadable|mismatch|not reachable)\b"
-    r"|\b(?:exited|exit|returned|code|status|rc)\b[\W_]{0,3}(?:with |code |status ){0,2}"
+    r"|\b(?:exited|exit|returned|code|status|rc)\b[\W_]{0,3}(?:with |code |status ){0,3}"
     r"[\W_]{0,3}-?[1-9]\d{0,2}\b"
+    r"|\b(?:utili[sz]ation|efficiency)\W{1,4}0(?:\.0\d?)?\s?%"
     r"|(?:返回值|返回码|退出码)\s*[:：=]?\s*-?[1-9]|(?<!无需)重启|重试|抢占|驱逐|中断|跳过|丢失"
     r"|\b(?:fehler|fehlgeschlagen|erreur|échec|échoué|fallo|falló|falha|errore|fallit[oa])\b"
     r"|ошибк|エラー|失敗|오류|실패|无法|未能|异常退出|未(?:通过|运行|完成的)|不通过?(?!(?-i:[\u4e00-\u9fff]))"
-    r"|掉线|离线|缺失|已到末尾",
+    r"|掉线|离线|缺失|已到末尾|预计(?!剩余|完成|还需|时间)|期望|预期",
     re.IGNORECASE,
 )
 """Some of the work went wrong, though no line is marked as a failure: no all-clear then."""
+_NONE_BEFORE = re.compile(r"(?:^|[,;(|]\s{0,3}|\band )0 (?:\w+ )?$")
+_NONE_BEHIND = re.compile(r"\s{0,4}[:=]?\s{0,4}0(?![\w.%])")
+_MAX_BESIDE = 40
+"""Characters before and behind such a word, in which it is counted."""
 
 _NONE_OF_IT = re.compile(
     r"\b(?:no(?! (?:longer|answer|response|reply|heartbeat))|without(?! an)"
@@ -108,7 +126,8 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 _REACHED = re.compile(
-    r"(?:\b(?:step|iter(?:ation)?|epoch)s?['\"]?\W{1,4}|\[(?=\d+/\d+\]))(\d[\d,]*)(?:\.\d+)?"
+    r"(?:\b(?:step|iter(?:ation)?|epoch)s?['\"]?\W{1,4}|(?<!#\d )(?<!#\d\d )\[(?=\d+/\d+\]))"
+    r"(\d[\d,]*)(?:\.\d+)?"
     r"(?:\s*/\s*(\d+))?",
     re.IGNORECASE,
 )
@@ -128,9 +147,17 @@ _SMALL_WORDS = re.compile(
 _MIN_SPEECH, _MIN_SPEECH_SHARE = 1.5, 0.2
 """Words of speech in a line of prose, where a small word counts half, and their share of all
 words. A program's line without a prefix rarely has as many."""
-_SHAPED = re.compile(r"^\s*(?:\[|#|\+ |-- |=|\$ |>>> |[\w.\[\]\"-]+:(?:\s|$)|\d)")
+_SHAPED = re.compile(
+    r"^\s*(?:\[|#|\+ |-- |=|\$ |>>> |- \w+: |-[IWE]- |[\w.\[\]\"-]+:(?:\s|$)|\d"
+    r"|(?:[\w-]{1,30}\s{1,8}){1,2}\w{0,40}_\w{0,40}:\s|total size is [\d,.]+ )"
+)
 """How a line begins that a program prints, though it has no prefix that is known."""
-_WARNS = re.compile(r"\w+Warning: ")
+_WARNS = re.compile(r"(?<=\w)Warning: ")
+_REMARK = re.compile(
+    r"\s*(?:\((?!no )[^() ]{1,40}(?: [^() ]{1,40}){3,40}\)|\uff08[^\uff08\uff09]{4,200}\uff09)\s*"
+)
+"""A line in parentheses, which somebody wrote under what they pasted."""
+_ASKS_STATUS = re.compile(r"\becho \$\?\s*$")
 _TOLD = re.compile(
     r"(?-i:\bI(?:'| [a-z]))|\bi(?:'(?:m|ve)| (?:am|have|get|see|run|ran|tried))\b"
     r"|\b(?:we|my|our|you|somebody|anyone|nobody|please|help|me)\b|\b(?:why|how) |\w'(?:t|s|re|m) "
@@ -149,14 +176,44 @@ _TOLD_IN_CHINESE = re.compile(
 def ends_well(lines: Sequence[str]) -> bool:
     """Whether the last lines of a log say that the work is done."""
     spoken = [line for line in lines if line.strip()][-END_LINES:]
-    behind = list(takewhile(lambda line: not says_end(line), reversed(spoken)))
+    told = [line for line in _with_statuses(spoken) if says_end(line) or not is_notice(line)]
     return (
-        len(behind) < len(spoken)
-        and not any(map(_BEGINS.search, behind))
-        and not all(map(_is_one_word, spoken))
-        and not any(_TROUBLE.search(line) or _is_partly_done(line) for line in lines)
-        and not _is_cut_short(lines)
+        _end_with_work(told)
+        and not any(_is_in_trouble(line) or _is_partly_done(line) for line in told)
+        and not _is_left_undone(told)
+        and not _is_cut_short(told)
     )
+
+
+def _end_with_work(lines: Sequence[str]) -> bool:
+    behind = list(takewhile(lambda line: not says_end(line), reversed(lines)))
+    return (
+        len(behind) < len(lines)
+        and not any(map(_BEGINS.search, behind))
+        and not all(map(_is_one_word, lines))
+    )
+
+
+def _with_statuses(lines: Sequence[str]) -> Iterator[str]:
+    """The lines; what `echo $?` prints is called a status."""
+    for before, line in pairwise(["", *lines]):
+        is_status = line.strip().isdecimal() and _ASKS_STATUS.search(before)
+        yield f"exit status {line.strip()}" if is_status else line
+
+
+def _is_in_trouble(line: str) -> bool:
+    """Whether some of the work went wrong; not so where it is counted, and there is none."""
+    return any(
+        not _NONE_BEFORE.search(line[max(0, found.start() - _MAX_BESIDE) : found.start()])
+        and not _NONE_BEHIND.match(line[found.end() : found.end() + _MAX_BESIDE])
+        for found in _TROUBLE.finditer(line)
+    )
+
+
+def _is_left_undone(lines: Iterable[str]) -> bool:
+    """Whether the last count of what is done lacks some."""
+    counts = [found for line in lines for found in _SO_MANY.finditer(line)]
+    return bool(counts) and int(counts[-1]["some"]) < int(counts[-1]["all"])
 
 
 def _is_cut_short(lines: Sequence[str]) -> bool:
@@ -231,10 +288,10 @@ def _speaks_for_sure(line: str) -> bool:
 
 
 def _is_prose(line: str) -> bool:
-    if _TOLD_IN_CHINESE.search(line):
+    if _TOLD_IN_CHINESE.search(line) or _REMARK.fullmatch(line):
         return True
     text = split_prefix(line).text
-    if text != line or _LEVEL.match(line) or _WARNS.search(line):
+    if text != line or _LEVEL.match(line) or _WARNS.search(line) or is_notice(line):
         return False  # a program's prefix stands in front
     if _TOLD.search(text):
         return True

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kb.evidence.endings import raises_doubt
 from kb.evidence.markers import Grade, casts_doubt, grade_line, is_final, negates
+from kb.evidence.notices import is_notice
 from kb.evidence.stacks import Stack, read_stack
 from kb.log import Block
 from kb.log.lines import BlockLines
@@ -47,7 +48,9 @@ class MarkedBlock(BlockLines):
     def doubts(self) -> bool:
         """Whether a line says in passing that something went wrong."""
         return any(
-            negates(marker) or self._raises_doubt(end) for marker, end in self._doubts[:_MAX_DOUBTS]
+            (negates(marker) or self._raises_doubt(end))
+            and not is_notice(self.text(self.start_of(end)))
+            for marker, end in self._doubts[:_MAX_DOUBTS]
         )
 
     def finals(self) -> frozenset[int]:

@@ -76,11 +76,15 @@ _FINAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.is_final)
 
 _DENIED = re.compile(
     # The first letters of what follows: at most places nothing has to be tried.
-    r"(?=[0nwzaefoismut无没未错失异])(?:"
+    r"(?=[0nwzaefoismutcr无没未错失异])(?:"
     r"\b(?:0|no|without|zero|any) (?:known )?(?:\w+ )?(?:errors?|failures?|failed|warnings?)\b"
     r"|\b(?:errors?|failed|failures?|nan \w+)['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null|\[\])\b"
     r"|\b(?:fail(?:ed|ures?)?|errors?|unexpected|missing|timeouts?)(?: \w+)?\s*[:=]?\s+0\b"
     r"|\b(?:on_|ignore[_ -]|skip[_ -])(?:error|fail)"
+    r"|\bfail(?:ed|ures?)(?: \w+){2}\s*[:=]\s*0(?![.\d])|(?<=^)0 (?:\w+ ){1,3}failed\b"
+    r"|\b(?:errors?|critical)(?! on\b)(?: (?!gpu|rank|node|device)\w+){0,4}\s*:\s+0(?:x0+)?\s*$"
+    r"|\b(?:state|status)%?\d*[ ,|]+exitcode\b|\btime_?limit=(?:[\d:-]+|unlimited)\b"
+    r"|\brecent failures:$|\bwarnings\s+errors\b"
     r"|(?:错误|失败|异常)(?:数|次数)?\s*[:：=为]?\s*0(?![.\d])|0\s*个?(?:错误|失败|异常)"
     r"|(?:无|没有|未发现)(?:任何)?(?:错误|失败|异常)"
     r")",
@@ -109,7 +113,7 @@ def is_final(number: int) -> bool:
 
 def denies_failure(text: str) -> bool:
     """Whether a line says that nothing failed: `0 errors`."""
-    return bool(_DENIED.search(text))
+    return bool(_DENIED.search(text.strip()))
 
 
 def grade_line(text: str, numbers: set[int]) -> Grade:

@@ -23,11 +23,32 @@ _CHINESE_PHRASE = re.compile(r"[\u4e00-\u9fff]{4}")
 _PERSON = re.compile(
     # The first letters of what follows: at most places nothing has to be tried.
     r"(?=[IMmOoWwh?\uff1f])(?:"
-    r"\b(?:I|[Mm]y|[Oo]ur) [a-z]|\bI'(?:m|ve)\b|[?\uff1f]\s*$"
+    r"\b(?:I|[Mm]y|[Oo]ur) [a-z]|\bI'(?:m|ve)\b|(?<!\$)[?\uff1f]\s*$"
     r"|\b[Ww]e (?:run|use|have|are (?:seeing|running|trying)|get|see|tried|train|want|only)\b"
     r"|\b(?:how|why|what) (?:do|does|is|can|should)\b"
     r")"
 )
+_ERROR_OF_PROGRAM = re.compile(
+    r"(?<![\w.])(?P<said>"
+    r"(?:[A-Za-z_][\w.]*(?:Error|Exception)"
+    r"|(?:[a-z][\w-]{1,20}: )?(?:[Ee]rror|ERROR|FATAL|[Ff]atal)(?: response from daemon)?): ?\S.*"
+    r"|[a-z][\w-]{1,20}: \(\d+\) \S.*)",
+    re.DOTALL,
+)
+"""The name of an exception, or a program that reports an error, and what it says."""
+_SHOWN_BY_PROGRAM = re.compile(
+    r"(?:\b(?:shows?|says?|prints?|reports?|returns?|gives?)|显示|提示|输出|返回|报错?|说)[:：]?\s*[\"'“‘]?"
+    r"(?P<said>(?:No|Not|Cannot|Can't|Could not|Couldn't|Unable|Failed|Invalid|Unknown) .*)",
+    re.DOTALL,
+)
+"""A program begins its line with a capital, a person goes on with a small letter: "shows No devices
+were found", "shows no Xid"."""
+
+
+def printed_part(text: str) -> str:
+    """The error of a program that a text quotes, up to its end; empty without one."""
+    found = _ERROR_OF_PROGRAM.search(text) or _SHOWN_BY_PROGRAM.search(text)
+    return found["said"] if found else ""
 
 
 def is_human_written(line: str) -> bool:

@@ -101,6 +101,10 @@ class Ending(Rule, frozen=True, kw_only=True):
     """How a program says that its work is done, as a whole and without a failure."""
 
 
+class Notice(Rule, frozen=True, kw_only=True):
+    """What reads like trouble and is none, wherever it stands."""
+
+
 class Doubt(Rule, frozen=True, kw_only=True):
     """How a program says in passing that something went wrong: the work may have ended, but not
     well. Its pattern runs on Hyperscan."""

@@ -98,6 +98,8 @@ def test_wrong_file_is_reported_with_rule_place_and_help(
         ("Source: https://", "Source: my cluster https://", "CLM953"),
         ("  date: 2026-", "  date: 2019-", "CLM954"),
         ("   pip install --up", "   rm -rf ~/.cache/torch; pip install --up", "CLM955"),
+        ("   pip install --up", "   kubectl drain <node>; pip install --up", "CLM956"),
+        ("```sh\n", "```python\n", "CLM956"),
     ],
 )
 def test_a_claim_that_nobody_can_check_is_reported(

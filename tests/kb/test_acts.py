@@ -192,10 +192,34 @@ def test_who_asks_for_a_term_of_the_glossary_is_heard(text: str) -> None:
         "升级到 2.21 了，node3 打印的还是 2.18",
         "changed it on all nodes, but node 4 still prints the old value",
         "重启节点之后那条链路还是断的",
+        "gpu-memory-utilization 已经 0.95 了",
+        "shm 已经 64G 了",
+        "loading the model takes 9 min.",
+        "推理服务偶尔返回乱码，重启就好",
+        "重启好了，但是昨天也是这样，是不是要换卡",
+        "nothing works, thanks for nothing",
     ],
 )
 def test_what_is_still_wrong_is_no_success(text: str) -> None:
     assert not {acted.act for acted in acts_of(text)} & {Act.SUCCESS, Act.SAFE}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok --master_port 29511 works. thanks, night",
+        "改了，跑过去了，谢谢",
+        "调成 4 之后跑了一晚上没事，谢了",
+        "put the subnet in the trusted zone, runs. ty",
+    ],
+)
+def test_what_works_beside_thanks_is_the_end(text: str) -> None:
+    assert Act.SUCCESS in {acted.act for acted in acts_of(text)}
+
+
+@pytest.mark.parametrize("text", ["删了。", "已经换了", "did it"])
+def test_what_was_done_is_not_taken_back(text: str) -> None:
+    assert [part.act for part in acts_of(text)] == [Act.TRIED]
 
 
 def test_rows_of_a_training_are_no_words_of_a_person() -> None:

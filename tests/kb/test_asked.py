@@ -223,7 +223,7 @@ def test_a_case_that_comes_back_is_open_again(knowledge: KnowledgeBase) -> None:
 
 
 def test_nobody_is_told_a_cause_that_nothing_proves(knowledge: KnowledgeBase) -> None:
-    after = talk(knowledge, "vllm server returns 500s since the deploy", "nvm, fixed itself")
+    after = talk(knowledge, "everything is odd since the deploy", "nvm, fixed itself")
     assert after.verdict is not Verdict.MATCH
     assert after.solved
     assert not after.solved.record

@@ -358,7 +358,7 @@ def test_an_output_with_a_log_around_it_is_read_alone(knowledge: KnowledgeBase) 
     log = "2026-05-08 10:00:00 ERROR writer: OSError: Read-only file system\n"
     disk = "Filesystem     Type   Size  Used Avail Use% Mounted on\n/dev/sda1 ext4 9G 9G 0 100% /\n"
     _names, seen = outputs_of(disk + "$ cat log\n" + log, knowledge)
-    assert any(one.finding == "full-space-inodes-table" and one.line == 2 for one in seen)
+    assert any(one.finding == "full-by-space" and one.line == 2 for one in seen)
 
 
 def test_observations_stand_in_the_json_with_secrets_masked(knowledge: KnowledgeBase) -> None:

@@ -172,7 +172,7 @@ def test_a_passage_of_a_page_and_a_cause_with_its_sign_are_told_in_chinese(
     plain = asked(start, "用大白话说说", knowledge)
     cause = playbook["cause-one-rank-busy"][1].rstrip("。")
     assert f"{cause}（{playbook['tell-one-rank-busy'][1]}）" in plain
-    passage = asked(start, "py-spy 里 rank 3 停在 dataloader", knowledge)
+    passage = asked(start, "py-spy 看到主线程在 DataLoader 里等", knowledge)
     findings = entries("checks")["py-spy-dump"]
     key = next(key for key in findings if key.startswith("finding") and "dataloader" in key)
     assert findings[key][1] in passage

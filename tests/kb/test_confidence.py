@@ -124,7 +124,7 @@ def test_more_of_the_same_evidence_does_not_lower_the_right_answer(
 
 
 def test_of_a_log_that_nothing_fits_the_two_nearest_are_named(knowledge: KnowledgeBase) -> None:
-    text = "ERROR the flux capacitor of the GPU is out of memory pages"
+    text = "ERROR the flux capacitor stalled while the widget of tray 7 jammed"
     diagnosis = diagnose(Log.from_text(text), knowledge)
     assert diagnosis.matches == ()
     assert len({near.incident.id for near in diagnosis.nearest}) == 2

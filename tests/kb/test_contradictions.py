@@ -96,7 +96,7 @@ def test_a_record_of_geforce_cards_is_no_match_on_others(knowledge: KnowledgeBas
     assert (own.verdict, own.matches[0].incident.id) == (Verdict.MATCH, GEFORCE)
     other = ask(TWO_CARDS.format(card="H800"), knowledge)
     assert other.verdict is not Verdict.MATCH
-    assert sure_of(GEFORCE, other) < 0.5
+    assert sure_of(GEFORCE, other) < ANSWER_AT
 
 
 def test_the_exception_that_a_record_is_about_is_a_match(knowledge: KnowledgeBase) -> None:

@@ -430,8 +430,8 @@ def test_a_quiet_log_with_a_complaint_finds_what_the_complaint_is_about(
 def test_a_complaint_beside_quiet_lines_is_the_failure(knowledge: KnowledgeBase) -> None:
     """No line of the program shows one, but the person does."""
     quiet = (
-        "n3:77:77 [0] NCCL INFO NET/IB : No device found.\n"
-        "n3:77:91 [0] NCCL INFO Using network Socket"
+        "n3:77:77 [0] NCCL INFO cudaDriverVersion 12040\n"
+        "n3:77:91 [0] NCCL INFO Comm config Blocking set to 1"
     )
     told = opened(f"it just sits there and nothing moves, the end of it is:\n{quiet}", knowledge)
     assert told.diagnosis.evidence.states_failure

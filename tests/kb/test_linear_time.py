@@ -54,11 +54,12 @@ from kb.evidence.accelerators import (
     products_in,
     required_hardware,
 )
-from kb.evidence.endings import raises_doubt
+from kb.evidence.endings import ends_well, is_told_by_a_person, raises_doubt
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.markers import MARKERS, Grade, grade_line
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
+from kb.evidence.notices import is_notice
 from kb.evidence.paces import slowness_in
 from kb.evidence.secrets import mask_secrets, without_secrets
 from kb.evidence.stacks import read_stack
@@ -208,6 +209,9 @@ FUNCTIONS: dict[str, Reader] = {
     "systems_in": Reader(systems_in),
     "grade_line": Reader(lambda text: grade_line(text, _MARKERS)),
     "is_human_written": Reader(is_human_written),
+    "ends_well": Reader(lambda text: ends_well([text])),
+    "is_notice": Reader(is_notice),
+    "is_told_by_a_person": Reader(lambda text: is_told_by_a_person([text])),
     "raises_doubt": Reader(lambda text: [raises_doubt(text, ""), raises_doubt("", text)]),
     "is_log": Reader(lambda text: is_log([text])),
     "shows_progress": Reader(shows_progress),

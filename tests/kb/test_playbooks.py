@@ -89,7 +89,7 @@ def test_a_log_without_a_failure_has_no_playbook(
 @pytest.mark.parametrize("question", ["/dev/shm too small", "never gets to step 1"])
 def test_who_names_a_symptom_gets_no_all_clear(knowledge: KnowledgeBase, question: str) -> None:
     diagnosis = asked(question, knowledge)
-    assert diagnosis.verdict == "unknown"
+    assert diagnosis.verdict in ("unknown", "possible")
     assert diagnosis.next is not None
 
 

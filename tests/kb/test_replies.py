@@ -122,7 +122,7 @@ def test_how_names_the_place_and_the_placeholders(
 def test_how_of_a_step_is_that_step(match: Conversation, knowledge: KnowledgeBase) -> None:
     answer = answered(Act.HOW, "how do I do step 2", match, knowledge)
     assert "--shm-size=16g" in answer.text
-    assert "`<image>`" in answer.text
+    assert "IMAGE" in answer.text
     assert answer.shows == (f"{TOO_SMALL}#2",)
 
 
@@ -243,7 +243,7 @@ def test_a_workaround_gets_the_job_going_and_prevention_keeps_it_away(
     match: Conversation, symptom: Conversation, knowledge: KnowledgeBase
 ) -> None:
     stopgap = answered(Act.WORKAROUND, "anything until the morning?", match, knowledge)
-    assert "switch the transport off" in stopgap.text
+    assert "NCCL_SHM_DISABLE=1" in stopgap.text
     assert "get going tonight" in answered(Act.WORKAROUND, "a plan b?", symptom, knowledge).text
     assert "So that it stays away" in answered(Act.PREVENT, "never again", match, knowledge).text
     assert "pin the versions" in answered(Act.PREVENT, "never again", symptom, knowledge).text

@@ -20,11 +20,12 @@ from kb.evidence.accelerators import (
     products_in,
     required_hardware,
 )
-from kb.evidence.endings import says_end
+from kb.evidence.endings import is_told_by_a_person, says_end
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.marked import MarkedBlock
 from kb.evidence.markers import MARKER_PATTERNS, Grade, casts_doubt, grade_line
+from kb.evidence.notices import is_notice
 from kb.evidence.secrets import mask_secrets
 from kb.evidence.systems import alternatives, full_names
 from kb.job.attribution import attribute_lines, prescan
@@ -52,6 +53,7 @@ from kb.rules.rows import (
     Layout,
     Marker,
     Mask,
+    Notice,
     Prefix,
     Rule,
     Secret,
@@ -321,6 +323,17 @@ def test_an_ending_says_that_the_work_is_done(row: Ending) -> None:
         assert says_end(example), example
     for example in row.not_examples:
         assert not says_end(example), example
+
+
+@each(*read_rows("endings", "notice", Notice))
+def test_a_notice_raises_no_doubt_and_nobody_says_it(row: Notice, scanner: Scanner) -> None:
+    for example in row.examples:
+        block = MarkedBlock(Block(None, 1, 1, example.encode()), scanner.scan(example.encode()))
+        assert is_notice(example), example
+        assert not block.doubts(), example
+        assert not is_told_by_a_person([example]), example
+    for example in row.not_examples:
+        assert not is_notice(example), example
 
 
 @each(*read_rows("endings", "doubt", Doubt))

@@ -270,3 +270,111 @@ def test_a_rank_whose_log_is_empty_is_no_all_clear(
     assert job_of(tmp_path, knowledge, said=[]).verdict is Verdict.HEALTHY
     (tmp_path / "rank_2.log").write_text("")
     assert diagnose(Log.from_paths([tmp_path]), knowledge).verdict is not Verdict.HEALTHY
+
+
+ANSWERED = 'INFO:     10.2.1.{}:40000 - "POST /v1/chat/completions HTTP/1.1" 200 OK'
+SERVED = [
+    "INFO:     Application startup complete.",
+    *(ANSWERED.format(n) for n in range(4)),
+]
+PODS = [
+    "$ kubectl get pods -n ml",
+    "NAME                       READY   STATUS      RESTARTS      AGE",
+    "sft-worker-0               0/1     Completed   0             9h",
+    "vllm-6c9f7d9c4-2k8xn       1/1     Running     0             12d",
+    "vllm-6c9f7d9c4-pqv7m       1/1     Running     1 (11d ago)   12d",
+]
+DIAGNOSED = [
+    "Successfully ran diagnostic for group.",
+    "+---------------------------+------------------------------------------------+",
+    "| Diagnostic                | Result                                         |",
+    "+-----  Integration  -------+------------------------------------------------+",
+    "| PCIe                      | Pass - All                                     |",
+    "| GPU Memory                | Pass - All                                     |",
+    "+---------------------------+------------------------------------------------+",
+]
+BANDWIDTH = [
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong",
+    "  8589934592    2147483648     float     sum      -1  65276.0  131.59  230.29      0",
+    "# Out of bounds values : 0 OK",
+    "# Avg bus bandwidth    : 230.29 ",
+]
+COPIED = [
+    "sending incremental file list",
+    "  4,915,916,176 100%  801.01MB/s    0:00:05 (xfr#3, to-chk=0/9)",
+    "sent 16,066,101,220 bytes  received 188 bytes  764,100,000.12 bytes/sec",
+    "total size is 16,062,001,998  speedup is 1.00",
+]
+CHECKED = ["rank 0: sum ok (36.0 == 36.0)", "root@n2:~# echo $?", "0"]
+ACCOUNTED = [
+    "JobID             JobName      State ExitCode    Elapsed",
+    "77050          pretrain  COMPLETED      0:0   11:20:31",
+    "77050.0        torchrun  COMPLETED      0:0   11:20:14",
+]
+INSTALLED = [
+    "Installing collected packages: torch",
+    "Successfully installed torch-2.9.0",
+    "WARNING: Running pip as the 'root' user can result in broken permissions",
+]
+WITHOUT_LIBAIO = [
+    " [WARNING]  async_io requires the dev libaio .so object and headers but these were not found.",
+    " [WARNING]  async_io: please install the libaio-dev package with apt",
+    *CALM_END,
+]
+ENDED_WELL = {
+    "bandwidth": BANDWIDTH,
+    "copy": COPIED,
+    "status": CHECKED,
+    "accounting": ACCOUNTED,
+    "installer": INSTALLED,
+    "known notice": WITHOUT_LIBAIO,
+}
+
+
+@pytest.mark.parametrize("lines", ENDED_WELL.values(), ids=ENDED_WELL)
+def test_what_ends_well_is_healthy(lines: list[str], knowledge: KnowledgeBase) -> None:
+    """Whatever prints it, and with warnings that mean nothing."""
+    assert diagnose(Log.from_text("\n".join(lines)), knowledge).verdict is Verdict.HEALTHY
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        SERVED,  # it may hang since its last answer
+        PODS,
+        DIAGNOSED,
+        [*SERVED, "$ date", "Tue May  6 05:48:40 UTC 2026"],
+        [*SERVED, "(nothing more since forty minutes)"],
+        [SERVED[0], ANSWERED.format(9).replace("200 OK", "502 Bad Gateway"), *SERVED[1:]],
+        [line.replace("POST /v1/chat/completions", "GET /health") for line in SERVED],
+        ["step 5210 loss 1.80", *PODS],
+        [*PODS[:3], PODS[3].replace("1/1", "1/2"), PODS[4]],
+        [*PODS[:4], PODS[4].replace("1 (11d ago)", "41 (3m ago)")],
+        [*DIAGNOSED[:4], "| PCIe                      | Skip - All  |", *DIAGNOSED[5:]],
+        [*BANDWIDTH, "(the same test gave 380 last month)"],
+        [*COPIED, "rsync error: some files could not be transferred (code 23)"],
+        [*CHECKED[:2], "139"],
+        [*ACCOUNTED[:2], ACCOUNTED[2].replace("COMPLETED", "RUNNING  ")],
+        [*INSTALLED, '$ python -c "import torch; print(torch.cuda.is_available())"', "False"],
+        [*WITHOUT_LIBAIO[:-2], " [ERROR]  Unable to pre-compile async_io"],
+        ["[ OK ] driver", "[ OK ] IB 7/8 ports Active", "preflight: PASSED"],
+        ["uploading shard 0..511", "uploaded 402/512", "done"],
+        ["Training completed, 12 of 30000 steps"],
+        ["全部完成", "成功 488/512 分片"],
+        ["训练完成", "模型文件大小 0 字节"],
+        ["loss=0.0000 grad_norm=0.000 step=1000/1000", "Training complete, model saved"],
+        ["Successful requests:      0", "Failed requests:      0"],
+    ],
+    ids=lambda lines: lines[-1][:40],
+)
+def test_what_only_seems_to_end_well_is_no_all_clear(
+    lines: list[str], knowledge: KnowledgeBase
+) -> None:
+    found = diagnose(Log.from_text("\n".join(lines)), knowledge)
+    assert found.verdict is not Verdict.HEALTHY
+
+
+def test_a_rank_that_was_seen_last_on_its_way_is_no_all_clear(knowledge: KnowledgeBase) -> None:
+    ends = [f"[rank{rank}] final step 10000" for rank in range(7)]
+    text = "\n".join(["training finished", *ends, "[rank7] last seen step 7312", "exit code 0"])
+    assert diagnose(Log.from_text(text), knowledge).verdict is not Verdict.HEALTHY

@@ -14,7 +14,10 @@ pytest.importorskip("sklearn", reason="needs the extra [models]")
 from benchmarks.fusion import calibrate, read_samples
 
 pytestmark = pytest.mark.slow
-REPORTS = sorted(Path("benchmarks/reports").glob("*.jsonl"))
+REPORTS = [
+    *sorted(Path("benchmarks/reports").glob("*.jsonl")),
+    Path("benchmarks/strangers/fit.jsonl"),
+]
 
 
 def test_fitting_again_gives_the_shipped_coefficients(knowledge: KnowledgeBase) -> None:
@@ -27,4 +30,10 @@ def test_fitting_again_gives_the_shipped_coefficients(knowledge: KnowledgeBase) 
 
 def _numbers(model: Model) -> dict[str, float]:
     weights = {row.name: row.weight for row in model.feature}
-    return weights | {"slope": model.slope, "offset": model.offset, "bias": model.bias}
+    return weights | {
+        "slope": model.slope,
+        "offset": model.offset,
+        "top": model.top,
+        "covered": model.covered,
+        "bias": model.bias,
+    }

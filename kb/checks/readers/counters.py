@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
-from kb.checks.model import Found, Output
+from kb.checks.model import Found, Output, Reader
 
 
 class Counter(msgspec.Struct, frozen=True):
@@ -124,3 +125,9 @@ def _readings(output: Output, one: Counter) -> dict[str, list[tuple[int, int]]]:
             name = " ".join(filter(None, (device, *names)))
             readings.setdefault(name, []).append((int(value), row))
     return readings
+
+
+READERS: dict[str, Reader] = {
+    check: partial(read_counters, counters=counters) for check, counters in COUNTERS.items()
+}
+"""By the id of the check."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
-from kb.checks.model import Found, Output
+from kb.checks.model import Found, Output, Reader
 from kb.checks.readers.names import capital, named
 
 
@@ -171,3 +172,10 @@ def _alike(one: Difference, groups: dict[str, list[tuple[str, str, int]]]) -> Fo
                 text = f"{capital(one.what)} of {of} are the same for {other} and {who}: {value}."
                 return Found(one.finding, text, row)
     return None
+
+
+READERS: dict[str, Reader] = {
+    check: partial(read_differences, differences=differences)
+    for check, differences in DIFFERENCES.items()
+}
+"""By the id of the check."""

@@ -8,7 +8,7 @@ from statistics import median
 
 import msgspec
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 
 _ROW = re.compile(r"^(?:\S+ )?(\d{1,3}), (.+)$")
 _HEADER = re.compile(r"^(?:timestamp, )?index, ")
@@ -113,3 +113,10 @@ def read_compute_apps(output: Output) -> Iterator[Found]:
             )
             yield Found("ranks-opened-cuda-context", text, small[0][2])
             return
+
+
+READERS: dict[str, Reader] = {
+    "nvidia-smi-compute-apps": read_compute_apps,
+    "nvidia-smi-query-gpu": read_query_gpu,
+}
+"""By the id of the check."""

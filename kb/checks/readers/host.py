@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 from kb.checks.readers.names import named
 
 _MODULE = re.compile(r"^(\w{2,40}) +\d{1,12} +-?\d{1,6}(?: |$)")
@@ -120,3 +120,13 @@ def read_top(output: Output) -> Iterator[Found | Unread]:
                 text = f"{cells['COMMAND']} leads the list: kernels are being compiled."
                 yield Found("kernels-being-compiled", text, row)
                 return
+
+
+READERS: dict[str, Reader] = {
+    "cpu-affinity": read_affinity,
+    "lsmod-peermem": read_peermem,
+    "nvidia-kernel-module": read_kernel_module,
+    "ss-listen": read_listeners,
+    "top-threads": read_top,
+}
+"""By the id of the check."""

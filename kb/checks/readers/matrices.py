@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kb.checks.model import Found, Output
+from kb.checks.model import Found, Output, Reader
 
 _RANKS = re.compile(r"^Rank (\d{1,6})(?:\s{2,}Rank \d{1,6})+\s*$")
 _RULE = re.compile(r"-{3,}")
@@ -53,3 +53,10 @@ def read_bandwidths(output: Output) -> Iterator[Found]:
                 yield Found("slow-pair", text, worst[2])
                 return
             matrix = []
+
+
+READERS: dict[str, Reader] = {
+    "flight-recorder-dump": read_recorded_table,
+    "nvbandwidth": read_bandwidths,
+}
+"""By the id of the check."""

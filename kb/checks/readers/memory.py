@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 from kb.checks.readers.sizes import GIB, read_size
 
 _LITTLE_SHARE = 0.05
@@ -75,3 +75,10 @@ def _unit(header: list[str]) -> int | None:
     blocks = next((word for word in header if word.endswith("-blocks")), "1K-blocks")
     size = read_size(blocks.removesuffix("-blocks"))
     return int(size) if size else 1 << 10
+
+
+READERS: dict[str, Reader] = {
+    "df-shm": read_shm,
+    "free-h": read_free,
+}
+"""By the id of the check."""

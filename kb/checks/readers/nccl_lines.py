@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kb.checks.model import Found, Output
+from kb.checks.model import Found, Output, Reader
 from kb.checks.readers.names import capital, named, ranks
 
 _INIT = re.compile(
@@ -154,3 +154,11 @@ def read_channels(output: Output) -> Iterator[Found]:
     if waiting and connected and not output.is_cut:
         text = f"{named(waiting)} did not connect all channels, and others did."
         yield Found("transport-set-not-finish", text, begun[waiting[0]])
+
+
+READERS: dict[str, Reader] = {
+    "nccl-debug-channels": read_channels,
+    "nccl-debug-init-complete": read_init,
+    "nccl-debug-net": read_network,
+}
+"""By the id of the check."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 from kb.checks.readers.names import capital, ranks
 
 _GROUP = re.compile(r"^#(\d{1,6})-\d{1,9} \(\w+\)")
@@ -74,3 +74,9 @@ def _behind(places: list[Place], size: int | None) -> Iterator[Found]:
 
 def _operation(place: Place) -> int:
     return place.operation
+
+
+READERS: dict[str, Reader] = {
+    "nccl-ras": read_ras,
+}
+"""By the id of the check."""

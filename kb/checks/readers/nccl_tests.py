@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 
 _SIZE_ROW = re.compile(r"^\s+(\d{1,15})\s+\d{1,15}\s+[a-z]\w*\s+\w+\s+-?\d{1,6}\s+(.+)$")
 _RANK = re.compile(r"^#\s+Rank\s+(\d{1,6})\s.*\bon\s+(\S+)\s+device\s+\d+\s+\[\S+\]\s+(.+)$")
@@ -64,3 +64,9 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+READERS: dict[str, Reader] = {
+    "nccl-tests": read_nccl_tests,
+}
+"""By the id of the check."""

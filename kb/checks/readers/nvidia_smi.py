@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 
 _NAME = re.compile(r"\|\s+(\d{1,3})\s+\S.*\|\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:")
 _VALUES = re.compile(r"\|.*/.*\|.*MiB\s*/.*\|.*\|")
@@ -102,3 +102,9 @@ def _lists_no_process(output: Output) -> bool:
 
 def _named(gpus: list[Gpu]) -> str:
     return f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(gpu.index for gpu in gpus)}"
+
+
+READERS: dict[str, Reader] = {
+    "nvidia-smi": read_nvidia_smi,
+}
+"""By the id of the check."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kb.checks.model import Found, Output
+from kb.checks.model import Found, Output, Reader
 
 _PACKAGE = re.compile(r"([A-Za-z][\w.-]{0,99})(?:==|\s+)(\d[\w.+!-]{0,60})\s*(?:/.*)?$")
 _MINOR = re.compile(r"(\d{1,4})\.(\d{1,4})")
@@ -53,3 +53,9 @@ def _cuda_wheels(packages: _Packages) -> Iterator[Found]:
         row = packages[max(wheels)][1]
         text = f"CUDA libraries of two majors lie in one environment: {names}."
         yield Found("two-cuda-majors-environment", text, row)
+
+
+READERS: dict[str, Reader] = {
+    "pip-list": read_pip_list,
+}
+"""By the id of the check."""

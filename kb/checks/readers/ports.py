@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 
 _DEVICE = re.compile(r"^(?:CA '(\S{1,60})'|hca_id:\s*(\S{1,60})|Infiniband device '(\S{1,60})')")
 _PORT = re.compile(r"^\s+port[ :]\s*(\d{1,3})\b", re.IGNORECASE)
@@ -151,3 +151,12 @@ def read_ping(output: Output) -> Iterator[Found]:
     if large > _SMALL_PING_BYTES and not any(one <= _SMALL_PING_BYTES for one in lost):
         text = f"No packet of {large} bytes got an answer: look whether small ones do."
         yield Found("large-packets-vanish-silently", text, lost[large])
+
+
+READERS: dict[str, Reader] = {
+    "ethtool-link": read_ethtool,
+    "ibstat": read_ibstat,
+    "ibv-devinfo": read_ibv_devinfo,
+    "mtu-ping": read_ping,
+}
+"""By the id of the check."""

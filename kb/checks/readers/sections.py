@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 from kb.checks.readers.names import named
 
 _HEADING = re.compile(r"^(\w[\w ]{0,40}):\s*$")
@@ -98,3 +98,12 @@ def read_nvlinks(output: Output) -> Iterator[Found | Unread]:
             text += f", the others at {common}." if speed != common else "."
             yield Found("link-runs-speed", text[:1].upper() + text[1:], row)
             return
+
+
+READERS: dict[str, Reader] = {
+    "dmesg-xid": read_xids,
+    "kubectl-describe-node": read_node,
+    "nvidia-smi-nvlink-s": read_nvlinks,
+    "torchrun-error-summary": read_torchrun_summary,
+}
+"""By the id of the check."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 from kb.checks.readers.names import capital, named
 
 _HEAD = re.compile(r"==+ ?\S|Process \d{1,10}: ")
@@ -162,3 +162,9 @@ def _verb(verb: str, stacks: list[Stack]) -> str:
 
 def _common(stacks: list[Stack]) -> str:
     return Counter(str(stack.wait) for stack in stacks).most_common(1)[0][0]
+
+
+READERS: dict[str, Reader] = {
+    "py-spy-all-ranks": read_stacks,
+}
+"""By the id of the check."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from statistics import median
 
-from kb.checks.model import Found, Output
+from kb.checks.model import Found, Output, Reader
 
 _COMPUTE = re.compile(r"^per-rank-timing rank (\d{1,6}) step (\d{1,9}): compute (\d[\d.]{0,15})$")
 _STEP = re.compile(r"^step-time rank (\d{1,6}) step (\d{1,9}): (data \d.*)$")
@@ -105,3 +105,10 @@ def _seconds(text: str) -> float:
         return float(text)
     except ValueError:
         return 0.0
+
+
+READERS: dict[str, Reader] = {
+    "per-rank-timing": read_compute_times,
+    "step-time-breakdown": read_step_times,
+}
+"""By the id of the check."""

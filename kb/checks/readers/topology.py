@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kb.checks.model import Found, Output, Unread
+from kb.checks.model import Found, Output, Reader, Unread
 
 _GPU = re.compile(r"GPU\d{1,3}")
 _NIC = re.compile(r"(?:NIC\d{1,3}|mlx\d\S*)")
@@ -76,3 +76,9 @@ def _numa(output: Output, rows: dict[str, int]) -> Iterator[Found]:
     if unknown and len(unknown) == len(places):
         text = f"No GPU has a NUMA node of its own ({places[unknown[0]]}): the topology is hidden."
         yield Found("topology-information-missing", text, rows[unknown[0]])
+
+
+READERS: dict[str, Reader] = {
+    "nvidia-smi-topo": read_topology,
+}
+"""By the id of the check."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kb.checks.model import Found, Output
+from kb.checks.model import Found, Output, Reader
 from kb.checks.readers.sizes import GIB, gib, read_size
 
 _SIZE = r"(\d[\d.]{0,12} [KMGT]?i?B)"
@@ -82,3 +82,9 @@ def _outside(sizes: dict[str, float], row: int) -> Iterator[Found]:
     if outside > _OUTSIDE and "unused" in sizes:
         text = f"{gib(outside)} of this process lies outside of PyTorch's allocator."
         yield Found("gigabytes-outside-allocator", text, row)
+
+
+READERS: dict[str, Reader] = {
+    "torch-oom-message": read_torch_oom,
+}
+"""By the id of the check."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
-from kb.checks.model import Found, Output
+from kb.checks.model import Found, Output, Reader
 
 _SMALL_CACHE_GIB = 2.0
 _SMALL_REST_GB = 1.5
@@ -285,3 +286,10 @@ def _given(output: Output, one: Comparison) -> tuple[str, ...] | None:
         return ()
     found = filter(None, map(one.given.search, output.lines))
     return next((match.groups() for match in found), None)
+
+
+READERS: dict[str, Reader] = {
+    check: partial(read_values, comparisons=comparisons)
+    for check, comparisons in COMPARISONS.items()
+}
+"""By the id of the check."""

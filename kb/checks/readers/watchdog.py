@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kb.checks.model import Found, Output
+from kb.checks.model import Found, Output, Reader
 from kb.checks.readers.names import capital, ranks
 
 _RANK = re.compile(r"\[?(?:PG (?:ID )?\S+(?: PG GUID \S+)? )?Rank (\d{1,6})\]", re.IGNORECASE)
@@ -121,3 +121,9 @@ def _silent(name: str, group: Group, world: int) -> Iterator[Found]:
     if not name and group.work and absent and len(absent) < world:
         text = f"{capital(ranks(absent))} of {world} printed no time-out: the others waited."
         yield Found("ranks-print-line-waited", text, min(work.row for work in group.work.values()))
+
+
+READERS: dict[str, Reader] = {
+    "nccl-watchdog-lines": read_watchdog,
+}
+"""By the id of the check."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +18,13 @@ _TODAY = datetime.now(UTC).date()
 _KEEPS = timedelta(days=365)
 """Age of a reading after which most projects of the field have had several releases."""
 _SOURCE = re.compile(r"(?:format )?https?://\S+(?: https?://\S+)*|own run\b.*")
+_SHELLS = frozenset({"sh", "bash", "shell", "console"})
+_ANGLED = re.compile(r"(?<![<\w$&(])<[A-Za-z][\w .:/-]{0,60}>(?!>)")
+"""A placeholder such as `<node>`."""
+_QUOTED = re.compile(
+    r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n.*?^[ \t]*\2$|'[^'\n]*'|\"[^\"\n]*\"", re.DOTALL | re.MULTILINE
+)
+"""What a shell takes as text: a document behind `<<`, or between quotes."""
 _DESTROYS = re.compile(
     r"\brm\s+-\w*[rf]|\brsync\b(?![^\n]*--dry-run)[^\n]*--delete|\bmkfs\b|\bpkill\b|\bkillall\b"
     r"|\bkill\s+-(?:9|KILL)\b|--gpu-reset|\bnvidia-smi\b[^\n]* -r\b"
@@ -174,15 +182,53 @@ class UnwarnedLoss(Rule):
                 yield self.problem(file, line, message)
 
 
+class CommandNotToCopy(Rule):
+    """A command can be pasted as it stands: a shell or Python can read it.
+
+    A shell takes `<node>` for a file to read from, and `<model> > out.log` writes to one. Python
+    must be able to compile what is fenced as `python`.
+
+    Wrong: `kubectl describe node <node> | grep nvidia.com/gpu`
+
+    Right: `kubectl describe node NODE | grep nvidia.com/gpu`
+    """
+
+    code = "CLM956"
+    severity = Severity.WARNING
+    help = "write a placeholder in capitals, such as NODE, and fence what is no code as `text`"
+
+    def check(self, file: CheckedFile) -> Iterator[Problem]:
+        for step in file.incident.body.fix:
+            command = step.command or ""
+            if step.language in _SHELLS and (angled := _ANGLED.search(_QUOTED.sub("", command))):
+                message = f"a shell takes `{angled[0]}` for a file"
+                line = next(line for line in command.split("\n") if angled[0] in line)
+                yield self.problem(file, line, message)
+            elif step.language == "python" and (error := _syntax_error(command)):
+                first = command.partition("\n")[0]
+                yield self.problem(file, first, f"Python cannot read this: {error}")
+
+
+def _syntax_error(code: str) -> str | None:
+    """What Python says of an excerpt, which may stand in a loop of a function."""
+    body = textwrap.indent(f"{code}\n", "  ")
+    try:
+        compile(f"async def excerpt():\n while True:\n{body}", "<step>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        return str(error).partition(" (")[0]
+    return None
+
+
+def _without_comments(step: Step) -> str:
+    lines = (step.command or "").split("\n")
+    return "\n".join(line.partition(" #")[0] for line in lines if not line.startswith("#"))
+
+
 CLAIM_RULES: tuple[Rule, ...] = (
     FixInWords(),
     VersionsInWords(),
     EvidenceWithoutSource(),
     OldReading(),
     UnwarnedLoss(),
+    CommandNotToCopy(),
 )
-
-
-def _without_comments(step: Step) -> str:
-    lines = (step.command or "").split("\n")
-    return "\n".join(line.partition(" #")[0] for line in lines if not line.startswith("#"))

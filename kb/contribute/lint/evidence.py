@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from index.documents import Pattern
 from kb.contribute.lint.checked import CheckedFile
 from kb.contribute.lint.context import LintContext
 from kb.contribute.lint.rule import Rule
-from kb.diagnosis import Diagnosis
+from kb.diagnosis import Diagnosis, Match
 from kb.incident import Kind
 from kb.problem import Problem
 
@@ -78,10 +78,18 @@ class StealsEvidence(Rule):
                 diagnosis = context.diagnose(other, block.text)
                 matches = diagnosis.matches if diagnosis else ()
                 thief = chosen.get(matches[0].incident.id) if matches else None
-                if thief and other.incident.kind is Kind.INCIDENT:
+                is_behind = bool(matches) and _share_of(other, matches) < matches[0].confidence
+                if thief and is_behind and other.incident.kind is Kind.INCIDENT:
                     message = f"the evidence of `{other.incident.id}` ranks this record first"
                     yield self.problem(thief, "signatures:", message)
                     break
+
+
+def _share_of(file: CheckedFile, matches: Sequence[Match]) -> float:
+    """The confidence of a record; 0 where it is not among the matches. At the same confidence,
+    such as that of a cap, none is outranked."""
+    own = (match.confidence for match in matches if match.incident.id == file.incident.id)
+    return next(own, 0.0)
 
 
 EVIDENCE_RULES: tuple[Rule, ...] = (StolenEvidence(), StealsEvidence())

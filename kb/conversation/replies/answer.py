@@ -18,7 +18,7 @@ from kb.conversation.next_step import (
     symptom_of,
     task_of,
 )
-from kb.conversation.passages import ENOUGH, Passage, passage_about
+from kb.conversation.passages import ENOUGH, Passage, passage_about, passage_elsewhere
 from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import (
     cite,
@@ -132,16 +132,18 @@ def with_passage(
 
 
 def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
-    """What the leading pages say about a question, or else the record that its words name; None
-    where there is neither."""
+    """What the leading pages say about a question, or else the record that its words name, or what
+    another page says; None where there is none of them."""
     passage = passage_about(text, conversation, knowledge)
     if passage:
         return with_passage(passage, "", conversation, knowledge)
     named = likeliest_by_words(text, knowledge)
     leading = conversation.matches[0].incident.id if conversation.matches else ""
-    if named is None or named.id == leading or not _is_titled(text, named, knowledge):
-        return None
     language = conversation.language
+    if named is None or named.id == leading or not _is_titled(text, named, knowledge):
+        other = passage_elsewhere(text, knowledge)
+        said = say("elsewhere", language)
+        return with_passage(other, said, conversation, knowledge) if other else None
     known = say("page-about", language, record=cite(named, language))
     steps = enumerate(named.body.fix, 1)
     number, step = next(
@@ -171,8 +173,16 @@ def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBas
     still = say("still-next", language, what=in_short(task, language)) if task else ""
     ahead = steps_ahead(task, conversation) if task and key != "other" else ""
     leads = what_leads(conversation, knowledge)
-    act = ReplyAct.UPDATE if key == "noted" else ReplyAct.DECLINE
+    act = ReplyAct.UPDATE if key.startswith("noted") else ReplyAct.DECLINE
     return Answer(sentences([say(key, language), leads, still, ahead]), act=act)
+
+
+def where_we_are(conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What leads, and what is still to do."""
+    language = conversation.language
+    task = task_of(conversation, knowledge)
+    still = say("still-next", language, what=in_short(task, language)) if task else ""
+    return Answer(sentences([what_leads(conversation, knowledge), still]))
 
 
 def in_short(task: Task, language: Language) -> str:

@@ -7,6 +7,7 @@ import re
 from kb.conversation.acts import Act, Acted
 from kb.conversation.language import say
 from kb.conversation.next_step import task_of
+from kb.conversation.phrases import harm_of
 from kb.conversation.replies.answer import (
     Answer,
     from_pages,
@@ -16,6 +17,7 @@ from kb.conversation.replies.answer import (
 )
 from kb.conversation.replies.candidates import alternatives
 from kb.conversation.replies.how import how
+from kb.conversation.replies.safety import safe
 from kb.conversation.state import Conversation
 from kb.conversation.subject import is_question, is_statement
 from kb.corpus.base import KnowledgeBase
@@ -70,6 +72,8 @@ def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) ->
         return alternatives(conversation, knowledge)
     if _ASKS_HOW.search(acted.text):
         return how(Acted(Act.HOW, acted.text), conversation, knowledge)
+    if is_question(acted.text) and harm_of(acted.text):
+        return safe(Acted(Act.SAFE, acted.text), conversation, knowledge)
     if is_question(acted.text):
         told = from_pages(acted.text, conversation, knowledge)
         return told or not_understood("no-passage", conversation, knowledge)

@@ -40,8 +40,9 @@ _ANY_COMMAND = "COMMAND"
 _LOADS = frozenset({Risk.LOADS_GPU, Risk.LOADS_FABRIC, Risk.RESTARTS})
 
 
-def everywhere(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """The form for all hosts of what was told to do; where that cannot be, of any command."""
+def everywhere(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """The form for all hosts of what was told to do; where that cannot be, of any command. None for
+    a check that is code of the training: it runs on all ranks as it is."""
     language = conversation.language
     program = _program(acted.text, conversation)
     task = _meant(acted.text, conversation, knowledge)
@@ -53,6 +54,8 @@ def everywhere(acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
     else:
         caution = ""
     command = _shell_command(task, program)
+    if command is None and isinstance(task, NextCheck):
+        return None
     if command is None or task is None:
         said = caution or say("everywhere-any", language)
         return Answer(paragraphs([said, *_form(program, _ANY_COMMAND, conversation)]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from kb.conversation.acts import Acted
@@ -19,12 +21,14 @@ from kb.conversation.replies.answer import (
 )
 from kb.conversation.replies.meant import first_record, task_named
 from kb.conversation.speech import first_sentence, quote_with_location
-from kb.conversation.state import Conversation
+from kb.conversation.state import Conversation, Speaker
 from kb.conversation.terms import Term, compared_terms, find_term
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
 
+_NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?![\w.])")
+_NAMES_NUMBER = r"\b(?P<name>exit ?code|errno|signal|status|xid|rc|code|error)"
 _MAX_COMPARED = 3
 """Terms of which the difference is asked."""
 
@@ -35,7 +39,8 @@ def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeB
     compared = compared_terms(acted.text)[:_MAX_COMPARED]
     if compared:
         return Answer(paragraphs(meaning(term, language) for term in compared))
-    term = find_term(acted.text, _subject(conversation, knowledge))
+    about = _subject(conversation, knowledge)
+    term = find_term(acted.text, about) or find_term(_number_named(acted.text, conversation), about)
     if term is None and act_by_phrase(acted.text) == acted.act:
         return _in_plain_words(conversation, knowledge)
     if term is None:
@@ -45,6 +50,19 @@ def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeB
     parts += [say("term-in-log", language, quoted=quote_with_location(line)) for line in lines]
     parts.append(say("term-source", language, source=term.source))
     return Answer(paragraphs(parts), lines=lines)
+
+
+def _number_named(text: str, conversation: Conversation) -> str:
+    """The number of a message behind the word that stood before it in the case: of "137 means?"
+    "exit code 137"; empty without one."""
+    told = [turn.text for turn in conversation.turns[:-1] if turn.speaker is Speaker.USER]
+    told += [line.text for line in conversation.diagnosis.evidence.lines]
+    for number in _NUMBER.findall(text):
+        for said in reversed(told):
+            found = re.search(rf"{_NAMES_NUMBER}\W{{0,12}}{number}(?!\d)", said, re.IGNORECASE)
+            if found:
+                return f"{found['name']} {number}"
+    return ""
 
 
 def meaning(term: Term, language: Language) -> str:

@@ -57,10 +57,19 @@ _VERIFIES = re.compile(
 _REPAIRS = re.compile(
     r"(?:so |and |but |ok,? )*how (?:do|can|should|would) (?:i|we|you|one) "
     r"(?:fix|repair|solve|change|set|cure|resolve) (?:it|that|this)\W*"
-    r"|(?:那|那么|所以)?(?:该|应该|要|我)?(?:怎么|如何)(?:去)?(?:改|设|配|修|解决|修复|处理|设置|配置)(?:呢|啊|呀|它|这个)?\W*",
+    r"|(?:那|那么|所以)?(?:该|应该|要|我)?(?:怎么|如何)(?:去)?(?:改|设|配|修|解决|修复|处理|设置|配置)"
+    r"(?:呢|啊|呀|它|这个|比较|更|最|快|好|稳|简单|省事|合适)*\W*",
     re.IGNORECASE,
 )
 """Asks for the repair, without saying of what."""
+_MAKES = re.compile(
+    r"\bhow (?:do|can|could|should|would) (?:i|we|you|one)"
+    r" (?:make|get|let|force|keep|stop|handle|deal with)\b(?! sure)"
+    r"|\bhow to (?:make|let|force|keep|stop|handle|deal with)\b"
+    r"|(?:怎么|如何|怎样)(?:才能|能|可以)?(?:让|使|处理|解决|根治|绕|兼顾|保证)",
+    re.IGNORECASE,
+)
+"""Asks for what brings about a better state, not for how to run the check."""
 _CAPITALS = re.compile(r"\b[A-Z][A-Z_]+\b|<[a-z][a-z _-]*>")
 _MAX_FINDINGS_NAMED = 2
 """Of a check, abnormal ones, in its order."""
@@ -98,7 +107,13 @@ def how(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
 def _change(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
     """How to change something that is not named: the next step that changes something, or the
     remedies of the symptom."""
-    if not _REPAIRS.fullmatch(acted.text) or task_named(acted.text, conversation, knowledge):
+    text = acted.text
+    is_asked = _REPAIRS.fullmatch(text) or (
+        _MAKES.search(text)
+        and not is_of_it(text)
+        and passage_about(text, conversation, knowledge) is None
+    )
+    if not is_asked or task_named(text, conversation, knowledge):
         return None
     incident = first_record(conversation)
     if symptom_of(conversation, knowledge) or incident is None:

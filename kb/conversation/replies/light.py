@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kb.conversation.clues import clue_in
 from kb.conversation.language import in_language, say
-from kb.conversation.next_step import name_of, shown_lately, symptom_of, task_of
-from kb.conversation.passages import passage_about
+from kb.conversation.next_step import cause_shown, name_of, shown_lately, symptom_of, task_of
+from kb.conversation.passages import Passage, passage_about
 from kb.conversation.replies.answer import (
     Answer,
     cause_and_sign,
@@ -16,6 +17,7 @@ from kb.conversation.replies.answer import (
     steps_ahead,
 )
 from kb.conversation.replies.candidates import alternatives, likeliest_causes
+from kb.conversation.replies.remedies import ways_of
 from kb.conversation.speech import first_sentence
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
@@ -24,6 +26,8 @@ _CLEARLY = 0.1
 """A fall of a confidence after which people ask what else it can be."""
 _MUCH_ABOUT = 0.9
 """Rarities of the words that a passage shares with what was told, so that it is shown unasked."""
+_MAX_REMEDIES = 3
+"""Other causes whose remedies are named."""
 _MAX_CAUSES = 2
 """Of a symptom, with their remedies."""
 
@@ -45,6 +49,25 @@ def in_its_light(
         yield Answer(sentences([still, steps_ahead(task, after)]))
 
 
+def clue_of(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """What an observation means whatever the case is, unless it was said before."""
+    clue = clue_in(text)
+    said = _unless_said(clue.says(conversation.language), conversation) if clue else None
+    if clue is None or said is None or not clue.remedies:
+        return said
+    return Answer("\n".join([said.text, *_remedies(conversation, knowledge)]))
+
+
+def _remedies(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator[str]:
+    """Those of the causes of a leading symptom, and the ways to get the job going."""
+    symptom, language = symptom_of(conversation, knowledge), conversation.language
+    if symptom:
+        yield from ways_of(symptom.playbook, language)
+        for one in likeliest_causes(symptom, conversation)[:_MAX_REMEDIES]:
+            remedy = in_language(one.remedy, language).rstrip(".。")
+            yield say("remedy-of", language, cause=cause_and_sign(one, language), remedy=remedy)
+
+
 def _fell(before: Conversation, after: Conversation) -> bool:
     """Whether the record that led is clearly less likely now."""
     now = {match.incident.id: match.confidence for match in after.matches}
@@ -60,11 +83,21 @@ def _of_it(text: str, after: Conversation, knowledge: KnowledgeBase) -> Answer |
     passage = passage_about(text, after, knowledge, _MUCH_ABOUT)
     task = task_of(after, knowledge)
     known = shown_lately(after) | ({name_of(task)} if task else frozenset())
-    if passage is None or passage.page in after.checks:
+    if (
+        passage is None
+        or passage.page in after.checks
+        or _is_cause_shown(passage, after, knowledge)
+    ):
         return None
     if passage.step and f"{passage.page}#{passage.number}" in known:
         return None
     return _unless_said(described_passage(passage, after.language), after, passage.page)
+
+
+def _is_cause_shown(passage: Passage, after: Conversation, knowledge: KnowledgeBase) -> bool:
+    """Whether it is the cause that an output showed, which is named with its remedy already."""
+    shown = cause_shown(after, knowledge)
+    return shown is not None and shown[1].cause in passage.texts
 
 
 def _behind_it(after: Conversation, knowledge: KnowledgeBase) -> Answer | None:

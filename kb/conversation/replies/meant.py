@@ -11,7 +11,7 @@ from kb.conversation.acts import MAX_TALK_CHARACTERS
 from kb.conversation.commands import to_command
 from kb.conversation.done_steps import FixStep, step_by_number, steps_alike
 from kb.conversation.naming import record_by_name
-from kb.conversation.next_step import Task, name_of, playbooks_of, task_of
+from kb.conversation.next_step import Task, name_of, playbooks_of, symptom_of, task_of
 from kb.conversation.scope import Scope, clauses_of
 from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
@@ -105,7 +105,8 @@ def is_of_it(text: str) -> bool:
 
 def task_named(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Task | None:
     """The check or step that a message names, by its number, a program, or words of it."""
-    incident = record_meant(text, conversation, knowledge) or first_record(conversation)
+    named = record_meant(text, conversation, knowledge)
+    incident = named or first_record(conversation)
     incidents = [incident] if incident else []
     numbered = step_by_number(text, incidents)
     if numbered:
@@ -113,6 +114,8 @@ def task_named(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     check = _check_named(text, conversation, knowledge)
     if check:
         return _as_task(check, text, conversation)
+    if named is None and symptom_of(conversation, knowledge):
+        return None  # the first record is a guess, and its steps are like any words
     return next(steps_meant(text, incidents, knowledge), None)
 
 
@@ -227,15 +230,16 @@ def steps_meant(
 
 
 def cause_like(
-    guess: str, conversation: Conversation, knowledge: KnowledgeBase
+    guess: str, conversation: Conversation, knowledge: KnowledgeBase, least: int = 1
 ) -> tuple[PlaybookMatch, Cause] | None:
-    """The cause of a leading playbook that the guess names."""
+    """The cause of a leading playbook that the guess names, with this many words at least."""
     said = set(tokenize(translate(guess)))
     best, found = _MIN_CAUSE_SHARE, None
     for match in playbooks_of(conversation, knowledge):
         for cause in match.playbook.body.causes:
             words = set(tokenize(f"{cause.key.replace('-', ' ')} {cause.cause} {cause.tell}"))
-            share = len(said & words) / max(len(said), 1)
+            shared = len(said & words)
+            share = shared / max(len(said), 1) if shared >= least else 0.0
             if share > best or (found is None and share == best):
                 best, found = share, (match, cause)
     return found

@@ -13,7 +13,14 @@ from kb.conversation.commands import Request, to_command
 from kb.conversation.done_steps import taken_steps
 from kb.conversation.language import in_language, joined, say
 from kb.conversation.next_step import cause_shown, playbooks_of, symptom_of, task_of
-from kb.conversation.replies.answer import Answer, described_task, in_short, named_cause, paragraphs
+from kb.conversation.replies.answer import (
+    Answer,
+    cause_and_sign,
+    described_task,
+    in_short,
+    named_cause,
+    paragraphs,
+)
 from kb.conversation.replies.meant import first_record
 from kb.conversation.speech import (
     beginning,
@@ -24,6 +31,7 @@ from kb.conversation.speech import (
     quote_with_location,
 )
 from kb.conversation.state import Conversation
+from kb.conversation.suspects import suspect_named
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import By, NextCheck
 from kb.evidence import EvidenceLine
@@ -49,6 +57,8 @@ _MAX_STATEMENTS = 8
 _MAX_TOLD_IN_SHORT = 3
 """For who reads two sentences."""
 _MAX_LINKS = 3
+_MAX_CAUSES_OF_TEAM = 2
+"""Causes of the symptom that are the business of a team."""
 
 
 def summarise(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
@@ -68,6 +78,27 @@ def hand_over(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
     """What the next shift needs: also what to save, and what the next expert will ask for."""
     title = say("handover-title", conversation.language)
     parts = [*_for_ticket(title, conversation, knowledge), *_to_secure(conversation, knowledge)]
+    return _note(iter(parts), conversation)
+
+
+def team(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """What those whose business it is need: what is known and seen, what of it may be theirs, and
+    what they will ask for."""
+    language = conversation.language
+    suspect = suspect_named(acted.text)
+    causes = [
+        cause
+        for match in playbooks_of(conversation, knowledge)
+        for cause in match.playbook.body.causes
+        if suspect and suspect.is_in(f"{cause.cause} {cause.tell}")
+    ]
+    what = suspect.name(language) if suspect else say("team-any", language)
+    parts = [
+        say("team-note", language, what=what),
+        *_for_ticket(say("note-title", language), conversation, knowledge),
+        *(cause_and_sign(one, language) for one in causes[:_MAX_CAUSES_OF_TEAM]),
+        *_to_secure(conversation, knowledge),
+    ]
     return _note(iter(parts), conversation)
 
 

@@ -60,6 +60,13 @@ _OF_TASK = re.compile(
     r"\b(?:check|step|run|command|need|do (?:that|this|it))\b|检查|这一步|这步|跑|命令",
     re.IGNORECASE,
 )
+_OF_BELIEF = re.compile(
+    r"\b(?:you|think|say|sure|believe|suspect|likely|candidate|record|first|top"
+    r"|that one|this one)\b"
+    r"|你|觉得|认为|怀疑|判断|排第|候选|记录",
+    re.IGNORECASE,
+)
+"""Asks why it is believed, not why it happens."""
 _GUESS = re.compile(
     r"\b(?:why|not|isn'?t|could|can|would|might|may|it|be|is|the|a|an|instead|what|about|rather"
     r"|maybe|perhaps|or|and|problem|issue|fault|bug|simply|just|really|related|caused|by|due|to"
@@ -82,6 +89,10 @@ def why(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     named = record_meant(acted.text, conversation, knowledge)
     if named is None and _names_unknown(acted):
         return _no_record(acted, language)
+    is_of_belief = named or _OF_BELIEF.search(acted.text)
+    passage = None if is_of_belief else passage_about(acted.text, conversation, knowledge)
+    if passage:
+        return with_passage(passage, "", conversation, knowledge)
     symptom = symptom_of(conversation, knowledge)
     incident = named or (None if symptom else first_record(conversation))
     if incident:
@@ -196,7 +207,9 @@ def _why_symptom(
     ]
     shown = cause_shown(conversation, knowledge)
     if shown:
+        tell = in_language(shown[1].tell, language).rstrip(".。")
         parts.append(named_cause(*shown, "cause-shown", language))
+        parts.append(say("cause-tell", language, tell=tell))
     elif causes:
         parts.append(say("often-behind", language, causes=causes.rstrip(".。")))
     check = check_to_run(conversation, knowledge)

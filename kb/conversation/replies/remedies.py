@@ -73,17 +73,21 @@ def workaround(acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
         if _STOPGAP.search(f"{step.text} {step.why or ''}"):
             return with_task("", FixStep(incident, number, step), conversation.language)
     leading = [one.playbook for one in playbooks_of(conversation, knowledge)[:1]]
-    ways = [way for one in leading for way in _ways(one, conversation.language)]
+    ways = [way for one in leading for way in ways_of(one, conversation.language)]
     text = "\n".join([*ways, _fix(incident, conversation)])
     return Answer(text, records=(incident.id,))
 
 
 def prevent(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """How it stays away: in the words of the record, or in general."""
+    """How it stays away: the remedy of the cause that an output showed, the words of the record, or
+    what holds in general."""
     language = conversation.language
     incident = record_meant(acted.text, conversation, knowledge) or first_record(conversation)
     prevention = incident.body.prevention if incident else None
     everywhere = say("prevent-everywhere", language)
+    shown = cause_shown(conversation, knowledge)
+    if shown and symptom_of(conversation, knowledge):
+        return Answer(paragraphs([named_cause(*shown, "cause-shown", language), everywhere]))
     if prevention:
         said = say("success-prevent", language, text=prose(prevention, language))
         return Answer(paragraphs([said, everywhere]))
@@ -115,7 +119,7 @@ def _remedies(
     language, body = conversation.language, symptom.playbook.body
     shown = cause_shown(conversation, knowledge)
     known = named_cause(*shown, "cause-shown", language) if shown else ""
-    parts = [known or say("symptom-only", language), *_ways(symptom.playbook, language)]
+    parts = [known or say("symptom-only", language), *ways_of(symptom.playbook, language)]
     for one in body.causes[:3]:
         cause = prose(one.cause, language).rstrip(".。")
         remedy = in_language(one.remedy, language).rstrip(".。")
@@ -124,7 +128,7 @@ def _remedies(
     return with_task("\n".join(parts), task, language) if task else Answer("\n".join(parts))
 
 
-def _ways(playbook: Playbook, language: Language) -> Iterator[str]:
+def ways_of(playbook: Playbook, language: Language) -> Iterator[str]:
     """What gets the job going tonight, each with its cost and its risk."""
     for way in playbook.body.tonight[:_MAX_WAYS]:
         do, cost, risk = (in_language(text, language) for text in (way.do, way.cost, way.risk))

@@ -31,7 +31,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.incident import Incident
 from kb.playbook import Cause, Playbook
-from kb.verdict import Verdict, percent
+from kb.verdict import SHOW_QUIET_AT, Verdict, percent
 
 _BY_ITSELF = re.compile(
     r"\b(?:by itself|on its own|itself|magically|no idea why|nobody did anything)\b"
@@ -39,6 +39,8 @@ _BY_ITSELF = re.compile(
     re.IGNORECASE,
 )
 """It works, and nobody knows why."""
+_LEAST_WORDS = 2
+"""Of a cause, in what is said of a success: "all gone now" names none."""
 _MAX_RECORDS_COMPARED = 3
 """Likeliest records whose steps are compared with what is said to have helped."""
 
@@ -48,7 +50,7 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     language = conversation.language
     helped = _helped(acted, conversation, knowledge)
     symptom = symptom_of(conversation, knowledge)
-    cause = cause_like(acted.text, conversation, knowledge) if symptom else None
+    cause = cause_like(acted.text, conversation, knowledge, _LEAST_WORDS) if symptom else None
     shown = (cause[0].playbook, cause[1]) if cause else cause_shown(conversation, knowledge)
     if symptom and shown and helped is None:
         return _success_of_cause(acted, *shown, conversation)
@@ -113,7 +115,11 @@ def _was(incident: Incident, helped: FixStep | None, conversation: Conversation)
 def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> FixStep | None:
     """The step that is named or told of, else the one that was done or shown last and changes
     something."""
-    incidents = [match.incident for match in conversation.matches[:_MAX_RECORDS_COMPARED]]
+    incidents = [
+        match.incident
+        for match in conversation.matches[:_MAX_RECORDS_COMPARED]
+        if match.confidence >= SHOW_QUIET_AT
+    ]
     tasks = [
         *step_by_number(acted.text, incidents),
         *steps_meant(acted.text, incidents, knowledge),

@@ -14,6 +14,7 @@ from kb.conversation.known_commands import command_asked
 from kb.conversation.language import Language, in_language, joined, say, translation
 from kb.conversation.next_step import (
     Task,
+    cause_shown,
     name_of,
     playbooks_of,
 )
@@ -22,6 +23,7 @@ from kb.conversation.replies.answer import (
     Answer,
     cite_check,
     in_short,
+    named_cause,
     not_understood,
     paragraphs,
     sentences,
@@ -63,6 +65,13 @@ _OF_SAFETY = re.compile(
     re.IGNORECASE,
 )
 """Asks what something does to the job."""
+_ASKS_LEAVE = re.compile(
+    r"\b(?:can|could|may|should) (?:i|we) (?:just |simply |still )?"
+    r"(?!run|do|try|execute|take|use|start|paste|wait|leave|have)[a-z]+"
+    r"|(?:能|可以)(?:不能|直接|先|再)?(?![跑执运用等做先直再不])[\u4e00-\u9fff].{0,12}(?:吗|么|[?？])",
+    re.IGNORECASE,
+)
+"""Asks leave for something of one's own, not about the check."""
 _GRAVE = frozenset({"kill", "delete", "reboot"})
 """Harms that nothing undoes: a check that has words of the question gives no leave for them."""
 _IS_NEEDED = re.compile(
@@ -92,11 +101,13 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
     task = task_meant(acted.text, conversation, knowledge)
     named = task_named(acted.text, conversation, knowledge) if harm else None
     if harm and (named is None or (harm in _GRAVE and isinstance(named, NextCheck))):
-        parts = [say(f"harm-{harm}", language)]
+        parts = [say(f"harm-{harm}", language), *_of_cause_shown(conversation, knowledge)]
     elif not _OF_SAFETY.search(acted.text) and not command_asked(acted.text):
         return not_understood("no-passage", conversation, knowledge)
     elif task is None:
         parts = [say("safe-nothing", language)]
+    elif _ASKS_LEAVE.search(acted.text) and (remedy := [*_of_cause_shown(conversation, knowledge)]):
+        parts, task = remedy, None
     elif isinstance(task, NextCheck):
         parts = list(_safe_check(task.check, language))
     else:
@@ -105,6 +116,13 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
         parts += _to_secure(conversation, knowledge, is_check=isinstance(task, NextCheck))
     names = (name_of(task),) if task else ()
     return Answer(paragraphs(parts), shows=names, records=_record_of(task))
+
+
+def _of_cause_shown(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator[str]:
+    """The remedy of what an output showed: it says what may go and what has to stay."""
+    shown = cause_shown(conversation, knowledge)
+    if shown:
+        yield named_cause(*shown, "cause-shown", conversation.language)
 
 
 def _restart_needed(conversation: Conversation) -> Answer:

@@ -38,11 +38,14 @@ from kb.corpus.base import KnowledgeBase
 from kb.questions import QuestionPlan, Topic
 
 _CHANGES = re.compile(
-    r"\b(?:change|upgrade|downgrade|add|buy|replace|update|modify|swap|resize|get more)\b"
-    r"|[加改换买扩]|升级|降级|重装|更换|调整",
+    r"\b(?:change|upgrade|downgrade|add|buy|replace|update|modify|swap|resize|get more|internet)\b"
+    r"|\b(?:won['’]?t|will not|refuse\w*|never|not going to)"
+    r" (?:open|allow|permit|approve|give|let|do)\b"
+    r"|\b(?:policy|forbidden|prohibited|not allowed|against the rules)\b"
+    r"|[加改换买扩]|升级|降级|重装|更换|调整|[不没](?:让|允许|同意|批|肯|开放)|禁止|规定|外网",
     re.IGNORECASE,
 )
-"""Something that would change the set-up, not the run of a check."""
+"""Something that would change the set-up, or that somebody else refuses: not the run of a check."""
 _JOB_GONE = re.compile(
     r"\b(?:job|process|pod|run|it|rank|node|container)s?\b.{0,30}\b(?:gone|dead|died|ended|exited|finished"
     r"|killed|restarted|rebooted|deleted|over|evicted|rescheduled|down already)\b"

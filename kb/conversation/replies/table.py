@@ -28,7 +28,7 @@ from kb.conversation.replies.explain import explain_term
 from kb.conversation.replies.guesses import guess, place, whom
 from kb.conversation.replies.how import how
 from kb.conversation.replies.known_commands import known_command
-from kb.conversation.replies.notes import hand_over, summarise
+from kb.conversation.replies.notes import hand_over, summarise, team
 from kb.conversation.replies.reasons import prove, why, why_not
 from kb.conversation.replies.remedies import prevent, show_fix, workaround
 from kb.conversation.replies.results import failure, success
@@ -77,6 +77,7 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.REPEAT: repeat,
     Asked.BRIEF: brief,
     Asked.WHOM: whom,
+    Asked.TEAM: team,
     Asked.LOGS: logs,
     Asked.DRAIN: drain,
     Asked.NORMAL: normal,

@@ -1,0 +1,69 @@
+"""What observations in words mean, whatever the case is: rows of `clues.toml`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from kb.conversation.language import Language
+
+_MAX_CHARACTERS = 1_000
+"""Of a message; a longer one is the output of a program."""
+
+
+class Clue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A kind of observation, and what an expert concludes from it."""
+
+    name: str
+    pattern: tuple[str, ...]
+    en: str
+    zh: str
+    unless: tuple[str, ...] = ()
+    """In the same text it is something else."""
+    points_to: tuple[str, ...] = ()
+    """Causes of playbooks, as `playbook:cause`, that it speaks for."""
+    whole: bool = False
+    """The message is one observation, whatever its lines look like."""
+    remedies: bool = False
+    """Other remedies than the one that is spoken of are to be named."""
+    examples: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Texts that only look like it."""
+
+    def says(self, language: Language) -> str:
+        """What it means."""
+        return self.zh if language is Language.CHINESE else self.en
+
+
+def clue_in(text: str) -> Clue | None:
+    """The clue of a text; None where it has none. The first row counts."""
+    if len(text) > _MAX_CHARACTERS:
+        return None
+    for clue, said, unless in _compiled():
+        if said.search(text) and not (unless and unless.search(text)):
+            return clue
+    return None
+
+
+@cache
+def clues() -> tuple[Clue, ...]:
+    """All rows, in the order in which they are tried."""
+    source = files("kb.conversation").joinpath("clues.toml").read_bytes()
+    return msgspec.convert(tomllib.loads(source.decode())["clue"], tuple[Clue, ...])
+
+
+@cache
+def _compiled() -> list[tuple[Clue, re.Pattern[str], re.Pattern[str] | None]]:
+    return [
+        (clue, _any_of(clue.pattern), _any_of(clue.unless) if clue.unless else None)
+        for clue in clues()
+    ]
+
+
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    joined = "|".join(f"(?:{pattern})" for pattern in patterns)
+    return re.compile(joined, re.IGNORECASE | re.MULTILINE)
