@@ -33,7 +33,7 @@ the effect of other thresholds."""
 SHOW_AT = 0.05
 """Below this confidence of the first incident none is shown: nothing known fits."""
 
-SHOW_QUIET_AT = 0.10
+SHOW_QUIET_AT = 0.15
 """The same for a log in which no line shows a failure, and for a short question: a word or two are
 in many records."""
 
@@ -45,7 +45,7 @@ SHOW_ALSO_AT = 0.02
 """Below this confidence an incident is not shown behind the first one."""
 
 SYMPTOM_AT = 0.50
-"""From this confidence of a playbook on, a short question names a symptom: it is not healthy."""
+"""From this share of a playbook on, of what the incidents leave, its symptom is known."""
 
 MAX_GENERAL_CONFIDENCE = ANSWER_AT - 0.01
 """Cap for a record found only by the kind of failure, or by the words of a log, without a line that

@@ -33,7 +33,7 @@ _WITHOUT_CASE = COURTESIES - {Act.OTHER} | {
 _MIN_WORDS_OF_CASE = 3
 """Telling words of a question that begins a case; fewer are "what next?" or "is this fatal?"."""
 _SYMPTOM_OF_COMPLAINT_AT = 0.3
-"""Confidence of a playbook from which on a complaint names a symptom; "it does not work" names
+"""Share of a playbook from which on a complaint names a symptom; "it does not work" names
 none, and has a third of it."""
 _MAX_LINES_AGAIN = 20
 """Of the input that are read once more, in the order of their weight."""
@@ -142,7 +142,7 @@ def _finds_nothing(diagnosis: Diagnosis) -> bool:
 
 def _is_told(text: str, acts: Set[Act], diagnosis: Diagnosis) -> bool:
     """Whether a question tells a case that is known, or a complaint a symptom: "it hangs"."""
-    best = diagnosis.playbooks[0].confidence if diagnosis.playbooks else 0.0
+    best = diagnosis.playbooks[0].share if diagnosis.playbooks else 0.0
     if Act.FAILURE in acts and best >= _SYMPTOM_OF_COMPLAINT_AT:
         return True
     is_known = bool(diagnosis.matches) or best >= SYMPTOM_AT
@@ -151,7 +151,7 @@ def _is_told(text: str, acts: Set[Act], diagnosis: Diagnosis) -> bool:
 
 def _is_guess(diagnosis: Diagnosis) -> bool:
     """Whether no record leads, and no symptom is at all sure."""
-    sure = any(match.confidence >= SYMPTOM_AT for match in diagnosis.playbooks)
+    sure = any(match.share >= SYMPTOM_AT for match in diagnosis.playbooks)
     return diagnosis.verdict is Verdict.UNKNOWN and not sure
 
 

@@ -61,12 +61,12 @@ def _symptoms_told(conversation: Conversation) -> tuple[PlaybookMatch, ...]:
 def _in_equal_parts(
     one: tuple[PlaybookMatch, ...], other: tuple[PlaybookMatch, ...]
 ) -> tuple[PlaybookMatch, ...]:
-    """Either list, with half of its confidences."""
+    """Either list, with half of its shares; what the incidents leave of them comes later."""
     books = {match.playbook.id: match.playbook for match in (*one, *other)}
     shares = dict.fromkeys(books, 0.0)
     for match in (*one, *other):
-        shares[match.playbook.id] += match.confidence / 2
-    return tuple(PlaybookMatch(books[name], share) for name, share in shares.items())
+        shares[match.playbook.id] += match.share / 2
+    return tuple(PlaybookMatch(books[name], share, share) for name, share in shares.items())
 
 
 def symptom_of(conversation: Conversation, knowledge: KnowledgeBase) -> PlaybookMatch | None:

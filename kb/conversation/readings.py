@@ -134,15 +134,13 @@ def _symptoms_read(
     ratios: Mapping[str, float], conversation: Conversation, knowledge: KnowledgeBase
 ) -> tuple[PlaybookMatch, ...]:
     """The symptoms that the outputs name, where all that is known so far is a guess at others."""
-    guesses = {
-        match.playbook.id: match.confidence for match in playbooks_of(conversation, knowledge)
-    }
+    guesses = {match.playbook.id: match.share for match in playbooks_of(conversation, knowledge)}
     guides = (knowledge.guides.by_id.get(name) for name, ratio in ratios.items() if ratio > 1)
     named = [guide for guide in guides if isinstance(guide, Playbook)]
     is_sure = max(guesses.values(), default=0.0) >= SYMPTOM_AT
     if is_sure or any(playbook.id in guesses for playbook in named):
         return ()
-    return tuple(PlaybookMatch(playbook, 1 / len(named)) for playbook in named)
+    return tuple(PlaybookMatch(playbook, 1 / len(named), 1 / len(named)) for playbook in named)
 
 
 def _ratios(

@@ -55,7 +55,7 @@ def symptoms_named(text: str, knowledge: KnowledgeBase) -> tuple[PlaybookMatch, 
     """The symptoms that a text names by itself; empty where it names none clearly."""
     evidence = _read(text, knowledge)
     found = playbooks_for(evidence, weigh(evidence, knowledge), knowledge)
-    return found if found and found[0].confidence >= SYMPTOM_AT else ()
+    return found if found and found[0].share >= SYMPTOM_AT else ()
 
 
 def guides_near(text: str, knowledge: KnowledgeBase) -> list[str]:

@@ -151,7 +151,7 @@ def _has_symptom(evidence: Evidence, analysis: Analysis | None) -> bool:
 
 def _names_symptom(evidence: Evidence, playbooks: Sequence[PlaybookMatch]) -> bool:
     """Whether somebody asks about a symptom; a whole log may speak of one in passing."""
-    return _may_be_question(evidence) and bool(playbooks) and playbooks[0].confidence >= SYMPTOM_AT
+    return _may_be_question(evidence) and bool(playbooks) and playbooks[0].share >= SYMPTOM_AT
 
 
 def _may_be_question(evidence: Evidence) -> bool:

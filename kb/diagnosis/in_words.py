@@ -46,7 +46,7 @@ def without_incident(diagnosis: Diagnosis) -> str:
     if evidence.is_log and not evidence.states_failure:
         return f"{_NO_FAILURE}{'' if diagnosis.playbooks else _DESCRIBE}"
     if diagnosis.playbooks:
-        return _SYMPTOM if diagnosis.playbooks[0].confidence >= SYMPTOM_AT else _GUESS
+        return _SYMPTOM if diagnosis.playbooks[0].share >= SYMPTOM_AT else _GUESS
     return _NOTHING if evidence.states_failure else _NOTHING_SAID
 
 

@@ -69,6 +69,8 @@ class PlaybookMatch(msgspec.Struct, frozen=True):
     playbook: Playbook
     confidence: float
     """0 to 1. With those of the incidents it adds up to at most 1."""
+    share: float
+    """0 to 1, of what the incidents leave: how sure the symptom is, whatever its cause."""
 
 
 class NextCheck(msgspec.Struct, frozen=True):

@@ -161,15 +161,17 @@ def weighed_playbooks(
 ) -> tuple[PlaybookMatch, ...]:
     """The playbooks after something was read, best first. They share what the incidents leave, now
     as `before`."""
-    left = left_by(before.matches)
     books = {match.playbook.id: match.playbook for match in before.playbooks}
     books |= {playbook.id: playbook for playbook in _named_playbooks(ratios, guides)}
     shares = dict.fromkeys(books, UNSUPPORTED) | {
-        match.playbook.id: match.confidence / left for match in before.playbooks if left
+        match.playbook.id: match.share for match in before.playbooks
     }
     after = weigh_readings(shares, ratios)
     now = left_by(incidents)
-    return _best(PlaybookMatch(book, round(now * after[name], 4)) for name, book in books.items())
+    return _best(
+        PlaybookMatch(book, round(now * after[name], 4), round(after[name], 4))
+        for name, book in books.items()
+    )
 
 
 def named_incidents(outputs: Iterable[ReadOutput], knowledge: KnowledgeBase) -> Iterator[Match]:

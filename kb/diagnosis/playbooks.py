@@ -57,7 +57,7 @@ def playbooks_for(
     if ranked[0][0] < MIN_LEADING_SHARE * left:
         return ()
     return tuple(
-        PlaybookMatch(playbook, round(share, 4))
+        PlaybookMatch(playbook, round(share, 4), round(share / left, 4))
         for share, playbook in ranked
         if share >= max(MIN_SHARE * left, MIN_PLAYBOOK_CONFIDENCE)
     )

@@ -137,6 +137,7 @@ def test_a_night_on_call(terminal: Open, tmp_path: Path, size: tuple[int, int]) 
     assert "[x] Look at the size of the mount" in note.read_text()
 
     screen.paste(WATCHDOG.read_text())
+    screen.until("◐ Possible")
     shown = screen.until("Which of these does the job use?")
     asked = re.search(r"job use\?.*?1 (\S+)", shown, re.DOTALL)
     assert asked

@@ -22,7 +22,7 @@ def evidence(knowledge: KnowledgeBase) -> Evidence:
 def standing(knowledge: KnowledgeBase, *playbooks: str, **ratios: float) -> Standing:
     found = [knowledge.guides.by_id[name] for name in playbooks]
     share = 0.9 / len(found)
-    matches = tuple(PlaybookMatch(one, share) for one in found if isinstance(one, Playbook))
+    matches = tuple(PlaybookMatch(one, share, share) for one in found if isinstance(one, Playbook))
     return Standing((), matches, {name.replace("__", ":"): r for name, r in ratios.items()})
 
 
