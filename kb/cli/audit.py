@@ -15,6 +15,7 @@ from kb.classify.inputs import open_log
 from kb.cli import incidents_option
 from kb.cli.case import diagnosed, open_service
 from kb.cli.terminal import put, put_json, say, show
+from kb.cli.unit import unit_option
 from kb.errors import LogError
 from kb.service.service import DEFAULT_MATCHES
 from kb.settings import load_settings
@@ -54,14 +55,7 @@ Say how good the first answer to each case was:
     metavar="N",
     help="How many cases to draw at random.",
 )
-@click.option(
-    "--unit",
-    type=click.Choice([unit.value for unit in Unit]),
-    default=Unit.FILE.value,
-    callback=lambda _context, _option, value: Unit(value),
-    show_default=True,
-    help="What a case is: each file, or each PATH as the logs of one job.",
-)
+@unit_option
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @incidents_option
 def command(

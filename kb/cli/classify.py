@@ -16,6 +16,7 @@ from kb.cli import NewFile, incidents_option
 from kb.cli.exit_codes import ExitCode, of_check
 from kb.cli.results import Format, check_output, kept, open_journal, write
 from kb.cli.terminal import progress, say
+from kb.cli.unit import unit_option
 from kb.corpus.sync import prepare
 from kb.errors import LogError, OutputError, short_name
 from kb.settings import Settings, load_settings
@@ -30,14 +31,7 @@ class Engine(StrEnum):
 
 @click.command("classify")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--unit",
-    type=click.Choice([unit.value for unit in Unit]),
-    default=Unit.FILE.value,
-    callback=lambda _context, _option, value: Unit(value),
-    show_default=True,
-    help="Unit of diagnosis: each file, or each PATH as the logs of one job.",
-)
+@unit_option
 @click.option(
     "--format",
     "form",

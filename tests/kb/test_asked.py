@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kb.conversation import Conversation, ReplyAct, begin, reply
+from kb.conversation import ReplyAct, reply
 from kb.conversation.asked import asked_in, asked_rows
 from kb.conversation.bit_masks import bit_masks, number_asked, set_bits
 from kb.conversation.known_commands import (
@@ -17,10 +17,9 @@ from kb.conversation.known_commands import (
 )
 from kb.conversation.suspects import suspect_named
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import diagnose
 from kb.evidence.glossary import has_chinese
-from kb.log import Log
 from kb.verdict import Verdict
+from tests.kb.talks import said, talk
 
 HANG = "my training hangs after some hours on 16 nodes, no error"
 SHM = (
@@ -29,17 +28,6 @@ SHM = (
 )
 LOST = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus."
 THROTTLED = "gpu 3 clocks_throttle_reasons.active 0x0000000000000088"
-
-
-def talk(knowledge: KnowledgeBase, opening: str, *texts: str) -> Conversation:
-    conversation = begin(diagnose(Log.from_text(opening), knowledge))
-    for text in texts:
-        conversation = reply(conversation, text, knowledge)
-    return conversation
-
-
-def said(conversation: Conversation) -> str:
-    return conversation.turns[-1].text
 
 
 @pytest.mark.parametrize("row", asked_rows(), ids=lambda row: row.asks)

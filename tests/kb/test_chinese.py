@@ -25,6 +25,7 @@ from kb.guides import Record
 from kb.incident import Incident
 from kb.log import Log
 from tests.conftest import FOUNDING
+from tests.kb.talks import said
 
 FOLDER = Path("kb/conversation/chinese")
 CHINESE = re.compile(r"[\u3400-\u9fff]")
@@ -216,10 +217,6 @@ def test_who_writes_english_reads_english_and_waits_for_no_chinese(
     asked(conversation, "what should I check first?", knowledge)
     assert not CHINESE.search(said(conversation))
     assert spoken._of_records.cache_info().currsize == 0
-
-
-def said(conversation: Conversation) -> str:
-    return conversation.turns[-1].text
 
 
 def asked(conversation: Conversation, text: str, knowledge: KnowledgeBase) -> str:

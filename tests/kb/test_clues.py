@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from kb.conversation import Conversation, begin, reply
+from kb.conversation import reply
 from kb.conversation.clues import Clue, clue_in, clues
 from kb.conversation.language import Language, language_of
 from kb.conversation.next_step import playbooks_of
 from kb.conversation.state import ReplyAct
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import diagnose
 from kb.evidence.nature import printed_part
-from kb.log import Log
+from tests.kb.talks import said, talk
 
 HANG = "training hangs in the middle, no error at all, gpus at 100%"
 DISK = "the root filesystem is full, nothing starts any more"
 PENDING = "vllm throughput dropped and p99 latency is 40 s, no error"
-
-
-def talk(knowledge: KnowledgeBase, opening: str, *texts: str) -> Conversation:
-    conversation = begin(diagnose(Log.from_text(opening), knowledge))
-    for text in texts:
-        conversation = reply(conversation, text, knowledge)
-    return conversation
-
-
-def said(conversation: Conversation) -> str:
-    return conversation.turns[-1].text
 
 
 @pytest.mark.parametrize("clue", clues(), ids=lambda clue: clue.name)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kb.conversation import Conversation, ReplyAct, Speaker, begin, greet, reply
+from kb.conversation import Conversation, ReplyAct, begin, greet, reply
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW, diagnose
 from kb.incident import Topology
@@ -18,6 +18,7 @@ from kb.log import Log
 from kb.outcome import Outcome
 from kb.questions import Topic
 from kb.verdict import Verdict
+from tests.kb.talks import said
 
 WATCHDOG = (
     "[rank1]:[E ProcessGroupNCCL.cpp:563] [Rank 1] Watchdog caught collective operation timeout:"
@@ -31,11 +32,6 @@ FOLLOW_ON = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:"
 
 def opened(log: str, knowledge: KnowledgeBase) -> Conversation:
     return begin(diagnose(Log.from_text(log), knowledge))
-
-
-def said(conversation: Conversation) -> str:
-    assert conversation.turns[-1].speaker is Speaker.TOOL
-    return conversation.turns[-1].text
 
 
 def talk(conversation: Conversation, knowledge: KnowledgeBase, *texts: str) -> Conversation:

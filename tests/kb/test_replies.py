@@ -10,7 +10,7 @@ from string import Formatter
 
 import pytest
 
-from kb.conversation import Conversation, Speaker, begin, reply
+from kb.conversation import Conversation, begin, reply
 from kb.conversation.acts import Act, Acted
 from kb.conversation.done_steps import FixStep
 from kb.conversation.language import Language, language_of
@@ -24,6 +24,7 @@ from kb.outcome import Outcome
 from kb.outcomes import Outcomes
 from kb.settings import Settings
 from kb.verdict import Verdict
+from tests.kb.talks import said
 
 SHM = (
     "node-a:2143:2561 [1] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left"
@@ -67,11 +68,6 @@ def answered(act: Act, text: str, conversation: Conversation, knowledge: Knowled
         language,
     )
     return answer_to(Acted(act, text), spoken, knowledge)
-
-
-def said(conversation: Conversation) -> str:
-    assert conversation.turns[-1].speaker is Speaker.TOOL
-    return conversation.turns[-1].text
 
 
 @pytest.mark.parametrize("act", Act)
