@@ -48,8 +48,8 @@ SYMPTOM_AT = 0.50
 """From this share of a playbook on, of what the incidents leave, its symptom is known."""
 
 MAX_GENERAL_CONFIDENCE = ANSWER_AT - 0.01
-"""Cap for a record found only by the kind of failure, or by the words of a log, without a line that
-it declares."""
+"""Cap for a record found only by the kind of failure, by the words of a log without a line that it
+declares, or by one line that other causes print too."""
 
 MAX_CONTRADICTED_CONFIDENCE = ANSWER_AT - 0.01
 """Cap for a record that the log contradicts: other hardware, a version with the fix, another

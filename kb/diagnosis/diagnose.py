@@ -11,6 +11,7 @@ from index.progress import Notify
 from kb.containment import contained
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.confidence import confidences
+from kb.diagnosis.features import Features
 from kb.diagnosis.model import (
     MAX_MATCHES_SHOWN,
     By,
@@ -32,6 +33,7 @@ from kb.incident import Kind
 from kb.job import Analysis, analyse
 from kb.log import Block, Log
 from kb.verdict import (
+    ANSWER_AT,
     MAX_CONTRADICTED_CONFIDENCE,
     MAX_GENERAL_CONFIDENCE,
     SHOW_ALSO_AT,
@@ -317,6 +319,10 @@ def weigh(evidence: Evidence, knowledge: KnowledgeBase) -> list[Match]:
     )
 
 
+_Ranked = tuple[float, ScoredCandidate, Features]
+"""A confidence, whose it is, and what it was computed from."""
+
+
 def _ranked(
     found: Sequence[ScoredCandidate], evidence: Evidence, covered: float | None, *, no_failure: bool
 ) -> list[Match]:
@@ -329,12 +335,16 @@ def _ranked(
         for one in incidents
     ]
     ranked = sorted(
-        zip(confidences(features, covered=covered), incidents, strict=True),
-        key=lambda pair: (-pair[0], pair[1].incident.id),
+        zip(confidences(features, covered=covered), incidents, features, strict=True),
+        key=lambda row: (-row[0], row[1].incident.id),
     )
     capped = [
-        (min(confidence, _most(one, evidence)), one) for confidence, one in ranked[:MAX_CANDIDATES]
+        (min(confidence, _most(one, evidence)), one)
+        for confidence, one, _seen in ranked[:MAX_CANDIDATES]
     ]
+    if ranked and _rests_on_a_shared_line(ranked, evidence, covered):
+        confidence, first = capped[0]
+        capped[0] = min(confidence, MAX_GENERAL_CONFIDENCE), first
     capped.sort(key=lambda pair: -pair[0])
     return [
         Match(one.incident, round(confidence, 4), one.why)
@@ -349,6 +359,19 @@ def _most(one: ScoredCandidate, evidence: Evidence) -> float:
     if one.is_contradicted:
         return MAX_CONTRADICTED_CONFIDENCE
     return 1.0 if one.has_signature or not evidence.is_log else MAX_GENERAL_CONFIDENCE
+
+
+def _rests_on_a_shared_line(
+    ranked: Sequence[_Ranked], evidence: Evidence, covered: float | None
+) -> bool:
+    """Whether the first would be no match without one line that other causes print too. In a log
+    its words alone make none."""
+    (_confidence, first, seen), *others = ranked
+    if not first.has_one_shared_line:
+        return False
+    words = msgspec.structs.replace(seen, weak_signatures=0.0)
+    rivals = [features for _confidence, _one, features in others]
+    return evidence.is_log or confidences([words, *rivals], covered=covered)[0] < ANSWER_AT
 
 
 def shown(candidates: Iterable[Match]) -> tuple[Match, ...]:
