@@ -10,7 +10,7 @@ from kb.diagnosis import diagnose
 from kb.diagnosis.confidence import confidences
 from kb.diagnosis.features import Features, load_model
 from kb.log import Log
-from kb.verdict import ANSWER_AT, SHOW_AT
+from kb.verdict import ANSWER_AT, SHOW_AT, Verdict
 
 SOME = Features(
     strong_signatures=0.5,
@@ -129,3 +129,15 @@ def test_of_a_log_that_nothing_fits_the_two_nearest_are_named(knowledge: Knowled
     assert diagnosis.matches == ()
     assert len({near.incident.id for near in diagnosis.nearest}) == 2
     assert all(near.why_not.endswith(".") for near in diagnosis.nearest)
+
+
+def test_a_line_that_other_causes_print_makes_a_match_only_beside_another(
+    knowledge: KnowledgeBase,
+) -> None:
+    line = "[rank0]: RuntimeError: CUDA error: system not yet initialized"
+    state = "    Fabric\n        State                             : In Progress"
+    alone = diagnose(Log.from_text(line), knowledge)
+    both = diagnose(Log.from_text(f"{line}\n{state}"), knowledge)
+    record = "nvidia-cuda802-fabricmanager-not-running"
+    assert alone.matches[0].incident.id == both.matches[0].incident.id == record
+    assert (alone.verdict, both.verdict) == (Verdict.POSSIBLE, Verdict.MATCH)
