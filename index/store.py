@@ -172,7 +172,9 @@ class Store:
     def _exists(self) -> bool:
         if self.directory is None:
             return self._memory is not None
-        return (self.directory / DATABASE).exists()
+        with suppress(FileNotFoundError):
+            return (self.directory / DATABASE).stat().st_size > 0  # SQLite takes none for a new one
+        return False
 
     @property
     def _where(self) -> str:

@@ -32,7 +32,8 @@ _BEGIN = b'{"path":'
 
 class Journal:
     """A file of rows, open for appending, that no other run has. `results` are the rows that it
-    already contains: with `resume` the file may exist, otherwise it must not.
+    already contains: with `resume` the file may exist, otherwise it must not. `is_empty` tells
+    whether it has no row yet.
 
     A last line without a newline is incomplete, because the run was stopped; it is dropped. A file
     that gets no row is removed.
@@ -55,13 +56,13 @@ class Journal:
         except BaseException:
             self._file.close()
             raise
-        self._is_empty = not self.results
+        self.is_empty = not self.results
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._is_empty and self._is_in_place():
+        if self.is_empty and self._is_in_place():
             self.path.unlink()
         with suppress(OSError):  # of a row that did not fit on the disk; `add` has said so
             self._file.close()
@@ -77,7 +78,7 @@ class Journal:
             self._file.flush()
         except OSError as error:
             raise cannot_write(self.path, error) from error
-        self._is_empty = False
+        self.is_empty = False
 
     def finish(self, results: Iterable[Result], notify: Notify = silent_notify) -> Path:
         """Put all rows in their order, with their clusters. Return where they are: under the next

@@ -48,7 +48,7 @@ def command(identifier: str | None, output: Path | None, incidents: tuple[Path, 
     if output:
         check_new(output)
     settings = load_settings(incidents)
-    record = _record(identifier, settings.incidents) if identifier else None
+    record = None if identifier is None else _record(identifier, settings.incidents)
     with open_service(settings) as service:
         guides = result_of(service.guides())
     choice = choose(guides, record)

@@ -49,7 +49,8 @@ def check_output(output: Path | None, form: Format, resume: bool) -> None:
     if not output.exists():
         check_new(output)
     elif not resume:
-        raise OutputError(f"{output} exists; continue it with --resume, or choose another name")
+        going_on = "continue it with --resume, or " if form is Format.JSONL else ""
+        raise OutputError(f"{output} exists; {going_on}choose another name")
 
 
 def open_journal(
@@ -74,10 +75,15 @@ def kept(results: Sequence[Result], output: Path | None, journal: Journal | None
         raise
     except Exception as error:
         why = error if isinstance(error, KbError) else f"cannot write the results: {reason(error)}"
-        place = journal.path if journal else _saved(results, output)
-        if place is None:
-            raise OutputError(str(why)) from error
-        raise OutputError(f"{why}; they are kept in {place}") from error
+        raise OutputError(f"{why}{_what_is_kept(results, output, journal)}") from error
+
+
+def _what_is_kept(results: Sequence[Result], output: Path | None, journal: Journal | None) -> str:
+    if journal:
+        going_on = f"; the results so far are in {journal.path}, continue with --resume"
+        return "" if journal.is_empty else going_on
+    place = _saved(results, output)
+    return f"; they are kept in {place}" if place else ""
 
 
 def write(

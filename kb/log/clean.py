@@ -26,10 +26,11 @@ _PROGRESS = re.compile(rb"\d\s?%|it/s|s/it|\d/\d+\s*\[|[#=\xe2\x96\x88>.-]{8,}")
 """Only the last digit of a number is looked for: with all of them, a line of digits would be read
 again from each."""
 _ESCAPED = re.compile(
-    rb"\\u(00[a-fA-F][0-9a-fA-F]|0[1-9a-fA-F][0-9a-fA-F]{2}|[1-9a-cA-CefEF][0-9a-fA-F]{3}"
+    rb"\\u(00[a-fA-F][0-9a-fA-F]|00(?!22|5[cC]|7[fF])[2-7][0-9a-fA-F]"
+    rb"|0[1-9a-fA-F][0-9a-fA-F]{2}|[1-9a-cA-CefEF][0-9a-fA-F]{3}"
     rb"|[dD][0-7][0-9a-fA-F]{2})"
 )
-"""A sign as JSON writes it, outside of ASCII, of controls and of halves of pairs."""
+"""A sign as JSON writes it, but for controls, halves of pairs, and what ends a text of JSON."""
 _INVISIBLE = re.compile(rb"\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xc2\xad|\xef\xbb\xbf")
 """Zero-width signs and soft hyphens, which split a word unseen (in UTF-8)."""
 _UNPRINTABLE = re.compile(

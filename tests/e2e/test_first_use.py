@@ -140,6 +140,14 @@ def test_damaged_cache_begins_with_the_package_again(fresh: Small) -> None:
     assert b"rebuilding it" in run.stderr
 
 
+def test_emptied_cache_begins_with_the_package_again(fresh: Small) -> None:
+    assert fresh.kb("index").returncode == 0
+    for file in fresh.cache.glob("*/*"):
+        file.write_bytes(b"")
+    assert index(fresh)["unchanged"] == len(RECORDS)
+    assert first(fresh.kb("ask", "--json")) == ANSWER
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the system")
 def test_disk_that_is_full_while_the_index_is_copied(fresh: Small) -> None:
     def full() -> None:

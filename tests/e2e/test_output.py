@@ -174,6 +174,29 @@ def test_a_full_disk_leaves_no_file_of_the_name(
 
 
 @pytest.mark.slow
+def test_a_disk_that_fills_up_keeps_the_rows_so_far(
+    small_installation: Small, tmp_path: Path, out: Path
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for number in range(30):
+        (logs / f"{number}.log").write_text(f"RuntimeError: {number} is odd, " + "again " * 30)
+
+    def fills_up() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, 6_000))
+
+    command = ("classify", logs, "--format", "jsonl", "-o", out / "o")
+    assert small_installation.kb("index").returncode == 0
+    run = small_installation.kb(*command, before=fills_up)
+    assert run.returncode == 2
+    assert f"the results so far are in {out / 'o'}, continue with --resume" in run.stderr.decode()
+    assert 0 < (out / "o").read_bytes().count(b"\n") < 30
+    assert small_installation.kb(*command, "--resume").returncode in (0, 1)
+    assert (out / "o").read_bytes().count(b"\n") == 30
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("output", [True, False])
 def test_results_survive_what_cannot_be_shown(
     small_installation: Small, tmp_path: Path, out: Path, output: bool

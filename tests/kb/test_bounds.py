@@ -165,6 +165,18 @@ def test_a_bar_that_was_redrawn_is_gone(bar: bytes) -> None:
     assert clean_block(b"Loading 10 of 3/4\rdone\n") == b"Loading 10 of 3/4 done\n"
 
 
+@pytest.mark.parametrize(
+    ("escaped", "plain"),
+    [
+        (rb"\u0045\u0072\u0072or", b"Error"),
+        (rb"\u9519\u8bef", "错误".encode()),
+        (rb'\u0022, "x": "C:\\u005c\u001b\u000a', rb'\u0022, "x": "C:\\u005c\u001b\u000a'),
+    ],
+)
+def test_letters_that_json_escapes_are_read(escaped: bytes, plain: bytes) -> None:
+    assert clean_block(escaped) == plain
+
+
 # --- recorded collectives
 
 
