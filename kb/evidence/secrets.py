@@ -17,7 +17,7 @@ import msgspec
 
 from kb.evidence import EvidenceLine
 from kb.evidence.tables import Cell, cells_below
-from kb.log.clean import without_escapes
+from kb.log.clean import without_disguises, without_escapes
 from kb.rules import read_rows
 from kb.rules.rows import Column, Secret, Token
 
@@ -60,9 +60,10 @@ class Found(NamedTuple):
 
 def mask_secrets(text: str) -> str:
     """Put `<secret: its kind>` in the place of every secret; the rest, and the number of lines,
-    stay. Colours of a terminal may stand within a secret or beside it: where one is masked, they
-    go. Takes linear time. Its own output it returns unchanged."""
-    plain = without_escapes(text)
+    stay. Colours of a terminal and signs of no width may stand within a secret or beside it: where
+    one is masked, they go, and wide blanks become plain ones. Takes linear time. Its own output it
+    returns unchanged."""
+    plain = without_disguises(without_escapes(text))
     masked = _masked(plain)
     return text if masked == plain else masked
 
@@ -344,7 +345,8 @@ def _columns() -> tuple[tuple[frozenset[str], str, str], ...]:
 
 
 def _words(sign: str) -> frozenset[str]:
-    return frozenset(sign.replace("\\n", "\n").split("¦")) if sign else frozenset()
+    plain = sign.replace("\\n", "\n").replace("\\t", "\t")
+    return frozenset(plain.split("¦")) if sign else frozenset()
 
 
 @cache

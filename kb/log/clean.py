@@ -36,6 +36,15 @@ _INVISIBLE = re.compile(rb"\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xc2\xad|\xef
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
+_DISGUISES = str.maketrans(
+    dict.fromkeys(
+        [0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF]
+    )
+    | dict.fromkeys([0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
+    | {0xFF1D: "="}
+)
+"""Signs of no width, which go; blanks of another width and the full-width `=`, which become plain
+ones."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -75,6 +84,12 @@ def without_escapes(text: str) -> str:
         return text
     encoded = text.encode("utf-8", "surrogatepass")
     return _ESCAPE.sub(b"", encoded).decode("utf-8", "surrogatepass")
+
+
+def without_disguises(text: str) -> str:
+    """A text that was pasted from a chat, a web page or a Chinese keyboard, with plain blanks and
+    `=`, and without signs of no width."""
+    return text if text.isascii() else text.translate(_DISGUISES)
 
 
 def collapse_progress(line: bytes) -> bytes:

@@ -242,7 +242,7 @@ class Secret(Rule, frozen=True, kw_only=True):
 
     sign: str
     """Words with `¦` between them, in lower case; one of them stands in every such line. `\\n`
-    is the beginning of a line."""
+    is the beginning of a line, and `\\t` a tab."""
     about: str = ""
     """Words like those of `sign`; one of them stands somewhere in every such text, where the
     signs alone stand in most."""

@@ -118,6 +118,25 @@ def test_colours_stay_where_nothing_is_masked() -> None:
     assert mask_secrets(text) == text
 
 
+@pytest.mark.parametrize(
+    ("pasted", "shown"),
+    [
+        ("password\uff1d{}", "password=<secret: password>"),
+        ("api_key:\u00a0{}", "api_key: <secret: secret>"),
+        ("password\u202f=\u2009{}", "password = <secret: password>"),
+        ("密码：\u3000{}", "密码： <secret: password>"),
+        ("pass\u200bword={}", "password=<secret: password>"),
+    ],
+)
+def test_signs_of_a_pasted_text_do_not_hide_a_secret(pasted: str, shown: str) -> None:
+    assert mask_secrets(pasted.format(_WORD)) == shown
+
+
+def test_signs_of_a_pasted_text_stay_where_nothing_is_masked() -> None:
+    text = "\u3000step\u00a07\u200b lr\uff1d0.1"
+    assert mask_secrets(text) == text
+
+
 _WHOLE_KEYS = {
     "whole": _KEY,
     "cut off": _KEY.rpartition("\n")[0],
