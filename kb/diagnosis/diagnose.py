@@ -364,14 +364,16 @@ def _most(one: ScoredCandidate, evidence: Evidence) -> float:
 def _rests_on_a_shared_line(
     ranked: Sequence[_Ranked], evidence: Evidence, covered: float | None
 ) -> bool:
-    """Whether the first would be no match without one line that other causes print too. In a log
-    its words alone make none."""
+    """Whether the first would be no match without one line that other causes print too. In a log in
+    which nobody speaks, its words alone make none."""
     (_confidence, first, seen), *others = ranked
     if not first.has_one_shared_line:
         return False
+    if evidence.is_log and not evidence.told:
+        return True
     words = msgspec.structs.replace(seen, weak_signatures=0.0)
     rivals = [features for _confidence, _one, features in others]
-    return evidence.is_log or confidences([words, *rivals], covered=covered)[0] < ANSWER_AT
+    return confidences([words, *rivals], covered=covered)[0] < ANSWER_AT
 
 
 def shown(candidates: Iterable[Match]) -> tuple[Match, ...]:

@@ -251,11 +251,12 @@ def test_exit_code_tells_what_was_found(kb: Run, logs: Path, tmp_path: Path) -> 
 
 
 def test_a_file_is_never_overwritten(kb: Run, logs: Path, tmp_path: Path) -> None:
-    output = tmp_path / "out.csv"
-    output.write_text("mine")
-    run = kb("classify", logs, "--format", "csv", "-o", output)
-    assert (run.returncode, output.read_text()) == (2, "mine")
-    assert b"--resume" in run.stderr
+    for form, goes_on in (("csv", False), ("jsonl", True)):
+        output = tmp_path / f"out.{form}"
+        output.write_text("mine")
+        run = kb("classify", logs, "--format", form, "-o", output)
+        assert (run.returncode, output.read_text()) == (2, "mine")
+        assert (b"--resume" in run.stderr) is goes_on
 
 
 def test_a_run_goes_on_where_it_was_torn(kb: Run, logs: Path, tmp_path: Path) -> None:
