@@ -12,6 +12,7 @@ from importlib.resources import files
 import msgspec
 
 from kb.conversation.known_commands import command_asked
+from kb.rules import any_of
 
 
 class Asked(StrEnum):
@@ -94,10 +95,10 @@ def asked_rows() -> tuple[Row, ...]:
 @cache
 def _compiled() -> list[tuple[Asked, re.Pattern[str], re.Pattern[str] | None]]:
     return [
-        (row.asks, _any_of(row.pattern), _any_of(row.unless) if row.unless else None)
+        (
+            row.asks,
+            any_of(row.pattern, re.IGNORECASE),
+            any_of(row.unless, re.IGNORECASE) if row.unless else None,
+        )
         for row in asked_rows()
     ]
-
-
-def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)

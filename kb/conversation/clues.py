@@ -10,9 +10,13 @@ from importlib.resources import files
 import msgspec
 
 from kb.conversation.language import Language
+from kb.rules import any_of
 
 _MAX_CHARACTERS = 1_000
 """Of a message; a longer one is the output of a program."""
+
+_FLAGS = re.IGNORECASE | re.MULTILINE
+"""An observation may stand on any line of a message."""
 
 
 class Clue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,11 +63,6 @@ def clues() -> tuple[Clue, ...]:
 @cache
 def _compiled() -> list[tuple[Clue, re.Pattern[str], re.Pattern[str] | None]]:
     return [
-        (clue, _any_of(clue.pattern), _any_of(clue.unless) if clue.unless else None)
+        (clue, any_of(clue.pattern, _FLAGS), any_of(clue.unless, _FLAGS) if clue.unless else None)
         for clue in clues()
     ]
-
-
-def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    joined = "|".join(f"(?:{pattern})" for pattern in patterns)
-    return re.compile(joined, re.IGNORECASE | re.MULTILINE)

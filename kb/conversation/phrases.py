@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import msgspec
+
+from kb.rules import any_of
 
 
 class Harm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +50,7 @@ def harm_of(text: str) -> str:
 @cache
 def _harms() -> tuple[tuple[str, re.Pattern[str]], ...]:
     rows = msgspec.convert(_table()["harm"], tuple[Harm, ...])
-    return tuple((row.says, _any_of([row.pattern])) for row in rows)
+    return tuple((row.says, any_of([row.pattern], re.IGNORECASE)) for row in rows)
 
 
 @cache
@@ -66,10 +68,10 @@ def _table() -> Mapping[str, Any]:
 @cache
 def _phrases() -> list[tuple[str, re.Pattern[str], re.Pattern[str] | None]]:
     return [
-        (row.act, _any_of(row.pattern), _any_of(row.unless) if row.unless else None)
+        (
+            row.act,
+            any_of(row.pattern, re.IGNORECASE),
+            any_of(row.unless, re.IGNORECASE) if row.unless else None,
+        )
         for row in phrases()
     ]
-
-
-def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)

@@ -8,13 +8,12 @@ temporal status from clinical reports*, 2009): triggers decide, not likeness. Th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from enum import StrEnum
 from functools import cache
 
 import msgspec
 
-from kb.rules import read_rows
+from kb.rules import any_of, read_rows
 from kb.rules.rows import Rule, Trigger
 
 
@@ -61,14 +60,13 @@ def scope_of(clause: str) -> Scope:
 @cache
 def _triggers() -> dict[Scope, re.Pattern[str]]:
     rows = read_rows("scope", "trigger", Trigger)
-    return {scope: _any_of(row.pattern for row in rows if row.scope == scope) for scope in _ORDER}
+    return {
+        scope: any_of((row.pattern for row in rows if row.scope == scope), re.IGNORECASE)
+        for scope in _ORDER
+    }
 
 
 @cache
 def _lookalikes() -> re.Pattern[str]:
     """Phrases with the words of a trigger that are none."""
-    return _any_of(row.pattern for row in read_rows("scope", "lookalike", Rule))
-
-
-def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+    return any_of((row.pattern for row in read_rows("scope", "lookalike", Rule)), re.IGNORECASE)

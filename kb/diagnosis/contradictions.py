@@ -23,7 +23,7 @@ from kb.job.failures import classify
 from kb.job.model import FaultRole
 from kb.log.mask import mask
 from kb.questions.versions import fits
-from kb.rules import read_rows
+from kb.rules import any_of, read_rows
 from kb.rules.rows import Wrapper
 
 MIN_EXPLAINED = 0.5
@@ -141,4 +141,4 @@ def _is_own(one: Raised) -> bool:
 @cache
 def _wrapper() -> re.Pattern[str]:
     rows = read_rows("failures", "wrapper", Wrapper)
-    return re.compile("|".join(f"(?:{row.pattern})" for row in rows))
+    return any_of(row.pattern for row in rows)

@@ -366,8 +366,8 @@ def _rests_on_a_shared_line(
 ) -> bool:
     """Whether the first would be no match without one line that other causes print too. In a log in
     which nobody speaks, its words alone make none."""
-    (_confidence, first, seen), *others = ranked
-    if not first.has_one_shared_line:
+    (confidence, first, seen), *others = ranked
+    if confidence <= MAX_GENERAL_CONFIDENCE or not first.has_one_shared_line:
         return False
     if evidence.is_log and not evidence.told:
         return True

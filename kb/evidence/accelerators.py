@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 import msgspec
 
-from kb.rules import read_rows
+from kb.rules import any_of, read_rows
 from kb.rules.rows import Accelerator, Generation, Product
 
 FAMILIES = read_rows("systems", "accelerator", Accelerator)
@@ -86,4 +86,4 @@ def _is_of(row: Product, card: str) -> bool:
 
 @cache
 def _any_product() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{row.product})" for row in FAMILIES))
+    return any_of(row.product for row in FAMILIES)

@@ -15,7 +15,7 @@ from kb.evidence.markers import denies_failure
 from kb.evidence.notices import is_notice
 from kb.log.prefixes import split_prefix
 from kb.numbers import read_int
-from kb.rules import read_rows
+from kb.rules import any_of, read_rows
 from kb.rules.rows import Ending
 
 END_LINES = 8
@@ -304,4 +304,4 @@ def _is_prose(line: str) -> bool:
 @cache
 def _any_ending() -> re.Pattern[str]:
     rows = read_rows("endings", "ending", Ending)
-    return re.compile("|".join(f"(?:{row.pattern})" for row in rows), re.IGNORECASE)
+    return any_of((row.pattern for row in rows), re.IGNORECASE)

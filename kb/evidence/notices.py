@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from kb.rules import read_rows
+from kb.rules import any_of, read_rows
 from kb.rules.rows import Notice
 
 
@@ -17,4 +17,4 @@ def is_notice(line: str) -> bool:
 @cache
 def _any_notice() -> re.Pattern[str]:
     rows = read_rows("endings", "notice", Notice)
-    return re.compile("|".join(f"(?:{row.pattern})" for row in rows))
+    return any_of(row.pattern for row in rows)

@@ -6,6 +6,7 @@ add one; `tests/kb/test_rules.py` reads every row and checks its examples.
 
 from kb.rules.load import (
     RuleError,
+    any_of,
     convert_row,
     file_digest,
     host_pattern,
@@ -13,4 +14,12 @@ from kb.rules.load import (
     without_names,
 )
 
-__all__ = ["RuleError", "convert_row", "file_digest", "host_pattern", "read_rows", "without_names"]
+__all__ = [
+    "RuleError",
+    "any_of",
+    "convert_row",
+    "file_digest",
+    "host_pattern",
+    "read_rows",
+    "without_names",
+]

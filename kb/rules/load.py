@@ -67,6 +67,11 @@ def host_pattern(name: str) -> str:
     return without_names(_hosts()[name])
 
 
+def any_of(patterns: Iterable[str], flags: int = 0) -> re.Pattern[str]:
+    """One expression that finds whatever one of the patterns finds."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), flags)
+
+
 @cache
 def file_digest(file: str) -> bytes:
     """Changes whenever a row of the file does: what was made with it must be made again."""
