@@ -16,9 +16,10 @@ demo: $(VENV)/.installed
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-# Ray and the models have targets of their own: what they need is large.
+# Ray and the models have targets of their own: what they need is large. One process more than there
+# are processors: many tests wait for time limits, signals and files.
 test-all: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --durations=25 --ignore tests/models --ignore tests/ray
+	$(BIN)/python -m pytest -n "$$(($$(nproc) + 1))" --durations=25 --ignore tests/models --ignore tests/ray
 
 lint: lint-code
 	$(BIN)/kb lint

@@ -16,6 +16,7 @@ The errors of the package `index` have the same root and are in `index.errors`.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from index.errors import KbError
@@ -40,13 +41,16 @@ if TYPE_CHECKING:
     from kb.problem import Problem
 
 
+_USER_INFO = re.compile(r"(?<=:/)(/?)[^/\s@]{0,200}:[^/\s]{0,1000}@")
+"""User and password in a URL; a path keeps one of the two slashes."""
 _MAX_NAME_CHARACTERS = 400
 """Of a name in a message: several lines of a terminal, and far more than a name has in practice."""
 
 
 def short_name(name: Path | str) -> str:
-    """A name for a message: of a very long one, its beginning and its end."""
-    text, half = str(name), _MAX_NAME_CHARACTERS // 2
+    """A name for a message, without the password of a URL: of a very long one, its beginning and
+    its end."""
+    text, half = _USER_INFO.sub(r"\1<secret: password>@", str(name)), _MAX_NAME_CHARACTERS // 2
     return text if len(text) <= _MAX_NAME_CHARACTERS else f"{text[:half]}...{text[-half:]}"
 
 

@@ -32,6 +32,11 @@ FOUNDING = (
 """The incidents that started the project."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups, each of which runs in one process, begin first: no process ends up alone with one."""
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
 @pytest.fixture(scope="session")
 def built_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the index of the shipped incidents, built once for all test processes."""

@@ -341,8 +341,9 @@ def _reading(text: str, name: str, share: float) -> _Reading:
         return _Reading(fixed, 1.0)
     act = Act(name)
     phrase = act_by_phrase(simplified(text))
-    if act is Act.SUCCESS and phrase is None and _may_be_bad(text):
-        act = Act.OBSERVATION  # however sure the classifier is: a false all-clear costs more
+    if act is Act.SUCCESS and phrase is None and (_may_be_bad(text) or is_question(text)):
+        # However sure the classifier is: a false all-clear costs more.
+        act = Act.OTHER if is_question(text) else Act.OBSERVATION
     asks_for_success = act is Act.SUCCESS and phrase == Act.HOW
     if phrase and (act in _LOOSE or share < _SURE or asks_for_success):
         return _Reading(Act(phrase), max(share, _SURE))

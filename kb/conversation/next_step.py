@@ -143,9 +143,13 @@ def open_steps(incident: Incident, conversation: Conversation) -> Iterator[FixSt
 
 
 def task_of(conversation: Conversation, knowledge: KnowledgeBase) -> Task | None:
-    """What to do now. Below a match, look before anything is changed: the check of a symptom that
-    is likelier than any record, or the one that is there where the record's first step changes
-    something."""
+    """What to do now. Below a match, look before anything is changed: the check to which an output
+    leads, that of a symptom that is likelier than any record, or the one that is there where the
+    record's first step changes something."""
+    is_open = conversation.verdict is not Verdict.MATCH and not conversation.solved
+    followed = _followed(conversation, knowledge) if is_open else None
+    if followed:
+        return followed
     incident = conversation.matches[0].incident if conversation.matches else None
     step = next(open_steps(incident, conversation), None) if incident else None
     if step and not symptom_of(conversation, knowledge):

@@ -127,7 +127,27 @@ def of_outputs(
         readings=ratios,
         symptoms=_symptoms_read(ratios, conversation, knowledge),
     )
-    return speaking_for(statement, ratios, conversation)
+    weighed = _weighing_symptoms(statement, conversation, knowledge)
+    return speaking_for(weighed, ratios, conversation)
+
+
+def _weighing_symptoms(
+    statement: Statement, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement:
+    """The statement, by which the records fall as the symptoms rise whose causes were read: what
+    the records leave is as much likelier as its symptoms are on average."""
+    unread = msgspec.structs.replace(statement, readings={})
+    told = msgspec.structs.replace(conversation, statements=(*conversation.statements, unread))
+    rise = sum(
+        match.share * (max(statement.readings.get(match.playbook.id, 1.0), 1.0) - 1.0)
+        for match in playbooks_of(told, knowledge)
+    )
+    if not rise:
+        return statement
+    factors = dict.fromkeys(conversation.pool, statement.otherwise) | dict(statement.factors)
+    return msgspec.structs.replace(
+        statement, factors=factors, otherwise=statement.otherwise * (1.0 + rise)
+    )
 
 
 def _symptoms_read(

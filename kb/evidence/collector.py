@@ -119,7 +119,7 @@ class Collector:
             total_lines=self._total,
             is_log=not self._short or is_log(texts) or (made_progress and not human_written),
             made_progress=made_progress,
-            ended_well=ends_well(ended) and not (told or self._in_doubt),
+            ended_well=not (told or self._in_doubt) and ends_well(ended),
             in_doubt=self._in_doubt,
             told=told,
             human_written=human_written,

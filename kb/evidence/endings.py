@@ -32,7 +32,7 @@ _LOGGER = re.compile(r"^[\w.<>/:-]{1,80}(?:\]|:| -|\)| >| \|)\W*")
 """The name of the logger behind the level."""
 
 _BEGINS = re.compile(
-    r"\b(?:starting|started|begin(?:ning)?|launching|waiting|loading|saving|resum\w+|initiali[sz]\w*"
+    r"\b(?:starting|started|begin(?:ning)?|launching|waiting|loading|saving|exporting|resum\w+|initiali[sz]\w*"
     r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
     r"|开始|正在|等待|进度|(?<![\d.])\d{1,2}%[|\]]|^\W*\d{1,2}%"
     r"|^(?:[\w.@~:/-]{1,80}[#$]|\$) \S|(?-i:[\u4e00-\u9fff]{7})",
@@ -42,8 +42,10 @@ _BEGINS = re.compile(
 
 _WORD = re.compile(r"[A-Za-z]{1,20}\W{0,5}")
 
-_AWAITS = re.compile(r"\b(?:waiting|waits?|will|would|should|expect\w*|until)\b", re.IGNORECASE)
-"""The end is still to come."""
+_AWAITS = re.compile(
+    r"\b(?:waiting|waits?|will|would|should|expect\w*|until|stage)\b", re.IGNORECASE
+)
+"""The end is still to come, or it is that of a part."""
 
 _PARTLY = re.compile(
     r"\b(?:complet\w*|finish\w*|done|succe\w*|passed)\b\W{0,4}(?:(?:at|to|by|is|about|only)\W)?"
@@ -74,16 +76,19 @@ _SO_MANY = re.compile(
 """Counted behind the word, as it goes on: uploaded 402/512."""
 
 _TROUBLE = re.compile(
-    r"\b(?:terminated|killed|went away|gave up|giving up|restart(?:ing|ed)?|retry(?:ing)?"
+    r"\b(?:(?<!status: \d )(?<!status: \d\d )terminated|killed|went away|gave up"
+    r"|giving up|restart(?:ing|ed)?|retry(?:ing)?"
     r"|panic(?:s|ked)?"
     r"|resubmit\w*|try #|attempt #?[2-9]|preempt\w*|evict\w*|drain\w*|emergency|spot notice"
     r"|interrupt\w*|abort\w*|exhausted|(?<!as )expected|wanted|chance level"
     r"|could(?: not|n't)|cannot|can't|did(?: not|n't)|unable to"
     r"|lost|went missing|stale|degraded|nan|inf|early stop\w*(?! satisfied)"
-    r"|not (?:started|run)|left out|gone"
+    r"|not (?:started|run|reported|returned|written|saved)|left out|gone|dropped|absent|missing"
+    r"|random init"
     r"|unreadable|mismatch|not reachable)\b"
     r"|\b(?:exited|exit|returned|code|status|rc)\b[\W_]{0,3}(?:with |code |status ){0,3}"
-    r"[\W_]{0,3}-?[1-9]\d{0,2}\b"
+    r"[\W_]{0,3}-?[1-9]\d{0,2}\b(?! terminated)"
+    r"|^-[rwx-]{9}\S?\s+\d+\s+\S+\s+\S+\s+0\s"  # a file without content
     r"|\b(?:utili[sz]ation|efficiency)\W{1,4}0(?:\.0\d?)?\s?%"
     r"|(?:返回值|返回码|退出码)\s*[:：=]?\s*-?[1-9]|(?<!无需)重启|重试|抢占|驱逐|中断|跳过|丢失"
     r"|\b(?:fehler|fehlgeschlagen|erreur|échec|échoué|fallo|falló|falha|errore|fallit[oa])\b"
@@ -93,7 +98,9 @@ _TROUBLE = re.compile(
 )
 """Some of the work went wrong, though no line is marked as a failure: no all-clear then."""
 _NONE_BEFORE = re.compile(r"(?:^|[,;(|]\s{0,3}|\band )0 (?:\w+ )?$")
-_NONE_BEHIND = re.compile(r"\s{0,4}[:=]?\s{0,4}0(?![\w.%])")
+_COUNT = r"(?:[\u4e00-\u9fff]{0,4}[数率])?"
+"""How Chinese names the number of what went wrong."""
+_NONE_BEHIND = re.compile(rf"\s{{0,4}}{_COUNT}\s{{0,4}}[:=：]?\s{{0,4}}0(?:\.0{{1,3}}%)?(?![\w.%])")
 _MAX_BESIDE = 40
 """Characters before and behind such a word, in which it is counted."""
 
@@ -109,7 +116,7 @@ _NONE_OF_IT = re.compile(
 )
 """Before a doubt: nothing of that happened, or it only could, or PostgreSQL stops in order."""
 _NONE = re.compile(
-    r"['\"]?\s{0,4}[:=]?\s{0,4}['\"]?(?:0|false|none|null)\b(?!\.\d)"
+    rf"['\"]?\s{{0,4}}{_COUNT}\s{{0,4}}[:=：]?\s{{0,4}}['\"]?(?:0|false|none|null)\b(?!\.\d)"
     r"|\s{0,4}any active transactions",
     re.IGNORECASE,
 )
@@ -259,7 +266,8 @@ def _messages(line: str) -> Iterator[str]:
     """The line without its prefix, as far as that can be told."""
     said = split_prefix(line).text.strip()
     message = _LEVEL.sub("", said)
-    yield from (said, message, _LOGGER.sub("", message), message.rpartition("] ")[2])
+    forms = (said, message, _LOGGER.sub("", message), message.rpartition("] ")[2])
+    yield from dict.fromkeys(forms)  # mostly the same, and each is searched
 
 
 def is_told_by_a_person(lines: Iterable[str]) -> bool:

@@ -76,7 +76,7 @@ _FINAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.is_final)
 
 _DENIED = re.compile(
     # The first letters of what follows: at most places nothing has to be tried.
-    r"(?=[0nwzaefoismutcr无没未错失异])(?:"
+    r"(?=[0nwzaefoismutcr无没未错失异超跳丢中闪告退])(?:"
     r"\b(?:0|no|without|zero|any) (?:known )?(?:\w+ )?(?:errors?|failures?|failed|warnings?)\b"
     r"|\b(?:errors?|failed|failures?|nan \w+)['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null|\[\])\b"
     r"|\b(?:fail(?:ed|ures?)?|errors?|unexpected|missing|timeouts?)(?: \w+)?\s*[:=]?\s+0\b"
@@ -85,11 +85,20 @@ _DENIED = re.compile(
     r"|\b(?:errors?|critical)(?! on\b)(?: (?!gpu|rank|node|device)\w+){0,4}\s*:\s+0(?:x0+)?\s*$"
     r"|\b(?:state|status)%?\d*[ ,|]+exitcode\b|\btime_?limit=(?:[\d:-]+|unlimited)\b"
     r"|\brecent failures:$|\bwarnings\s+errors\b"
-    r"|(?:错误|失败|异常)(?:数|次数)?\s*[:：=为]?\s*0(?![.\d])|0\s*个?(?:错误|失败|异常)"
+    r"|(?:错误|失败|异常|超时|跳过|丢失|中断|闪断|告警|\bnan)\s?(?:[\u4e00-\u9fff]{0,4}[数率])?"
+    r"\s*[:：=为]?\s*0(?:\.0+)?(?![.\d])"
+    r"|退出码\s*[:：]?(?:\s*[\w.-]{1,30}[=:]\s?0(?!\d))+\s*$|0\s*个?(?:错误|失败|异常)"
     r"|(?:无|没有|未发现)(?:任何)?(?:错误|失败|异常)"
     r")",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(
+    r"\b(?:fail(?:ed|ures?)?|errors?|timeouts|lost)['\"]?\s*[:=]\s*['\"]?[1-9]\d*\b(?!\.\d|%)"
+    r"|(?:错误|失败|异常|超时|丢失|中断)(?!码)\s?(?:[\u4e00-\u9fff]{0,4}数)?"
+    r"\s*[:：=为]?\s*[1-9]\d*(?![.\d秒s])",
+    re.IGNORECASE,
+)
+"""Counted, and not none: beside it nothing is denied, as in "failed: 3, errors: 0"."""
 _CALM = re.compile(
     r"\b(?:INFO|DEBUG|TRACE|NOTICE|LOG|info|debug)\b|^\s*(?:ok \d|PASS|# |\u2713|\u2714|\u221a)"
     r"|^\s*(?:=== RUN|--- PASS|\[ *(?:RUN|OK) *\])"
@@ -113,7 +122,7 @@ def is_final(number: int) -> bool:
 
 def denies_failure(text: str) -> bool:
     """Whether a line says that nothing failed: `0 errors`."""
-    return bool(_DENIED.search(text.strip()))
+    return bool(_DENIED.search(text.strip())) and not _COUNTED.search(text)
 
 
 def grade_line(text: str, numbers: set[int]) -> Grade:

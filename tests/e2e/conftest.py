@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,6 +42,14 @@ def wait_until(true: Callable[[], object], what: str) -> None:
     while not true():
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(0.01)
+
+
+def processes(file: str) -> Iterator[tuple[int, bytes]]:
+    """The id and a file of /proc of each process; any of them may end meanwhile."""
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            with suppress(OSError):
+                yield int(path.name), (path / file).read_bytes()
 
 
 def wait_until_read(pipe: Path) -> int:

@@ -20,7 +20,7 @@ from kb.collect import choose, to_script
 from kb.corpus.directories import GuideDirectories
 from kb.playbook import Playbook
 from tests.conftest import Run
-from tests.e2e.conftest import wait_until
+from tests.e2e.conftest import processes, wait_until
 
 SHELLS = [
     shell for shell in (("dash",), ("bash",), ("busybox", "sh"), ("sh",)) if shutil.which(shell[0])
@@ -154,15 +154,10 @@ def nodes(tmp_path: Path, shipped_kb: Run) -> Nodes:
 
 def running(words: str) -> list[str]:
     """The processes with these words in their command line."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            text = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if words in text:
-            found.append(text)
-    return found
+    texts = (
+        text.replace(b"\0", b" ").decode(errors="replace") for _pid, text in processes("cmdline")
+    )
+    return [text for text in texts if words in text]
 
 
 @pytest.fixture

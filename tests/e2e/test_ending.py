@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import ANSWER, PATIENCE_S, QUESTION, Small, wait_until, wait_until_read
+from tests.e2e.conftest import (
+    ANSWER,
+    PATIENCE_S,
+    QUESTION,
+    Small,
+    processes,
+    wait_until,
+    wait_until_read,
+)
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
@@ -70,13 +78,10 @@ def start(small_installation: Small, tmp_path: Path) -> Iterator[Start]:
 def of_session(leader: int) -> list[int]:
     """The processes of a session that still run."""
     found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[3] == str(leader) and fields[0] != "Z":
-            found.append(int(stat.parent.name))
+    for pid, stat in processes("stat"):
+        fields = stat.rpartition(b")")[2].split()
+        if fields[3] == str(leader).encode() and fields[0] != b"Z":
+            found.append(pid)
     return found
 
 

@@ -25,6 +25,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("lint")  # what the first one caches, the other one uses
 def test_everything_shipped_passes(shipped_kb: Run) -> None:
     run = shipped_kb("lint")
     assert (run.returncode, run.stdout) == (0, b""), run.stdout.decode()
@@ -200,6 +201,7 @@ def test_every_family_reports_what_is_wrong(
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("lint")
 def test_signature_that_fires_on_many_records_is_reported(shipped_kb: Run, copy: Path) -> None:
     line = "- pattern: Error\n  strength: weak\n"
     copy.write_text(copy.read_text().replace("signatures:\n", f"signatures:\n{line}", 1))

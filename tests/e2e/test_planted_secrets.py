@@ -151,3 +151,10 @@ def test_what_is_handed_on_and_kept(
         assert_none(to_json(note))
         History(Settings(), pytest.fail).add(Search.of(diagnosis, text, (str(logs),)))
     assert_none((tmp_path / "state" / "history.json").read_text())
+
+
+@pytest.mark.parametrize("command", [("classify",), ("ask", "-f")], ids=["classify", "ask"])
+def test_a_message_about_an_address(small_installation: Small, command: tuple[str, ...]) -> None:
+    run = small_installation.kb(*command, f"ftp://me:{SECRETS['password']}@127.0.0.1:9/x.log")
+    assert run.returncode == 2
+    assert_none(run.stderr.decode())

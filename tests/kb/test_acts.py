@@ -198,6 +198,8 @@ def test_who_asks_for_a_term_of_the_glossary_is_heard(text: str) -> None:
         "推理服务偶尔返回乱码，重启就好",
         "重启好了，但是昨天也是这样，是不是要换卡",
         "nothing works, thanks for nothing",
+        "除了调小 batch，有没有办法把它彻底修好",
+        "so that is it, all good then?",
     ],
 )
 def test_what_is_still_wrong_is_no_success(text: str) -> None:

@@ -361,6 +361,26 @@ def test_an_output_with_a_log_around_it_is_read_alone(knowledge: KnowledgeBase) 
     assert any(one.finding == "full-by-space" and one.line == 2 for one in seen)
 
 
+@pytest.mark.parametrize(
+    ("table", "shown"),
+    [
+        ("tmpfs           1.6G  1.6G     0 100% /run", "/run is full: 0 of 1.6G is left"),
+        ("JuiceFS:models  1.0P  1.0P  512M 100% /models", "/models is full: 512M of 1.0P is left"),
+        ("s3fs fuse.s3fs   64G   63G  1.0G  99% /mnt/my data", "/mnt/my data is full"),
+        ("/dev/loop7       92M   92M     0 100% /snap/core/17200", None),
+        ("tmpfs           1.6G  1.5G  100M  94% /run", None),
+    ],
+)
+def test_a_full_file_system_of_any_kind_is_seen(
+    knowledge: KnowledgeBase, table: str, shown: str | None
+) -> None:
+    head = "Filesystem      Size  Used Avail Use% Mounted on\n/dev/sda2  3.5T   61G  3.3T   2% /\n"
+    _names, seen = outputs_of(f"{head}{table}\n", knowledge)
+    full = [one.text for one in seen if one.finding == "full-by-space"]
+    assert len(full) == (shown is not None)
+    assert all(text.startswith(shown or "") for text in full)
+
+
 def test_observations_stand_in_the_json_with_secrets_masked(knowledge: KnowledgeBase) -> None:
     text = "shm  64M  0  64M  0% /dev/shm\n"
     diagnosis = diagnose(Log.from_text(text), knowledge)

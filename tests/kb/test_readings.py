@@ -11,6 +11,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
 from kb.log import Log
 from kb.verdict import ANSWER_AT, Verdict
+from tests.kb.talks import said, talk
 
 SEGMENT = "nccl-0:41:98 [0] NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2"
 NO_SPACE = (
@@ -198,3 +199,52 @@ def test_the_same_output_pasted_twice_counts_once(knowledge: KnowledgeBase) -> N
     once = reply(opened(SEGMENT, knowledge), SMALL, knowledge)
     twice = reply(once, SMALL, knowledge)
     assert share(twice, TOO_SMALL) == pytest.approx(share(once, TOO_SMALL), abs=0.01)
+
+
+HALF = "inter-node nccl bandwidth is half of what it should be, intra node is ok"
+SLOW_LINK = """$ ibstat | egrep "CA '|State|Rate"
+CA 'mlx5_0'
+    State: Active
+    Rate: 400
+CA 'mlx5_1'
+    State: Active
+    Rate: 200
+"""
+
+
+@pytest.fixture(scope="module")
+def slow_link(knowledge: KnowledgeBase) -> Conversation:
+    """A record shares the words of the opening; then a port turns out to be slow."""
+    conversation = talk(knowledge, HALF, SLOW_LINK)
+    assert conversation.matches
+    assert conversation.verdict is not Verdict.MATCH
+    return conversation
+
+
+def test_a_record_of_the_same_words_falls_where_an_output_shows_another_cause(
+    knowledge: KnowledgeBase, slow_link: Conversation
+) -> None:
+    before = talk(knowledge, HALF).matches[0]
+    after = {match.incident.id: match.confidence for match in slow_link.matches}
+    assert after[before.incident.id] < before.confidence
+
+
+def test_a_trail_is_followed_before_the_steps_of_a_record_that_is_only_possible(
+    slow_link: Conversation,
+) -> None:
+    assert "[perfquery]" in said(slow_link)
+
+
+def test_what_was_read_stands_in_the_ticket(
+    knowledge: KnowledgeBase, slow_link: Conversation
+) -> None:
+    assert "mlx5_1 at 200 Gb/s" in said(reply(slow_link, "write a ticket for the dc", knowledge))
+
+
+@pytest.mark.parametrize("text", ["what can we do for now", "今晚还得跑，先怎么办"])
+def test_until_the_morning_the_cause_that_was_shown_is_kept_away(
+    knowledge: KnowledgeBase, slow_link: Conversation, text: str
+) -> None:
+    answer = said(reply(slow_link, text, knowledge))
+    assert "[slow-collectives]" in answer
+    assert "port" in answer or "端口" in answer

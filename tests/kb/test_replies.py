@@ -161,6 +161,15 @@ def test_a_look_is_safe_and_a_change_needs_a_restart(
     assert "restart" in answered(Act.SAFE, "is step 3 safe?", match, knowledge).text
 
 
+@pytest.mark.parametrize(
+    "text", ["any side effects of --shm-size?", "--shm-size 有副作用吗", "is --shm-size safe here"]
+)
+def test_leave_is_asked_for_the_step_that_sets_what_is_named(
+    match: Conversation, knowledge: KnowledgeBase, text: str
+) -> None:
+    assert "shm-size" in answered(Act.SAFE, text, match, knowledge).text
+
+
 def test_a_check_tells_its_risk_and_its_price(
     symptom: Conversation, knowledge: KnowledgeBase
 ) -> None:

@@ -321,7 +321,15 @@ WITHOUT_LIBAIO = [
     " [WARNING]  async_io: please install the libaio-dev package with apt",
     *CALM_END,
 ]
+NONE_IN_CHINESE = [
+    *(f"[03:1{n}:00] 步数 {n}00/900 损失 1.3{n} 跳过步数 0 nan 步数 0" for n in range(1, 10)),
+    "[03:21:00] 失败样本数: 0，超时样本数：0",
+    "[03:21:01] 训练完成，总用时 21 分",
+]
+LAUNCHED = ["+ srun --kill-on-bad-exit=1 python -u train.py", *CALM_END, "exit code: 0"]
 ENDED_WELL = {
+    "counted in Chinese": NONE_IN_CHINESE,
+    "options of the launcher": LAUNCHED,
     "bandwidth": BANDWIDTH,
     "copy": COPIED,
     "status": CHECKED,
@@ -362,6 +370,14 @@ def test_what_ends_well_is_healthy(lines: list[str], knowledge: KnowledgeBase) -
         ["Training completed, 12 of 30000 steps"],
         ["全部完成", "成功 488/512 分片"],
         ["训练完成", "模型文件大小 0 字节"],
+        [line.replace("样本数: 0", "样本数: 3") for line in NONE_IN_CHINESE],
+        [*CALM_END[:-1], "shards failed: 3, errors: 0", CALM_END[-1]],
+        [*CALM_END, "17 of the prompts were dropped"],
+        [*CALM_END, "missing target tensors: 12"],
+        [*CALM_END, "$ ls -l out", "-rw-r--r-- 1 me ml 0 Apr 1 10:00 weights.safetensors"],
+        ["stages: read, sort, pack", "[read] 96/96", "[read] stage finished successfully in 2h"],
+        ["#9 DONE 0.4s", "#10 exporting to image", "#10 exporting layers 20.9s done"],
+        ["各节点退出码: a=0 b=137 c=0", "训练完成"],
         ["loss=0.0000 grad_norm=0.000 step=1000/1000", "Training complete, model saved"],
         ["Successful requests:      0", "Failed requests:      0"],
     ],

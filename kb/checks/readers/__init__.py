@@ -16,6 +16,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cpu-affinity": ("host",),
     "cpu-pressure": ("counters",),
     "data-fingerprint": ("differences",),
+    "df-disk-inodes": ("file_systems",),
     "df-shm": ("memory",),
     "dmesg-oom-kill": ("values",),
     "dmesg-xid": ("sections",),

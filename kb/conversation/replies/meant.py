@@ -9,7 +9,7 @@ from index.tokens import tokenize
 from kb.check import Check, Place
 from kb.conversation.acts import MAX_TALK_CHARACTERS
 from kb.conversation.commands import to_command
-from kb.conversation.done_steps import FixStep, step_by_number, steps_alike
+from kb.conversation.done_steps import FixStep, only_looks, step_by_number, steps_alike
 from kb.conversation.naming import record_by_name
 from kb.conversation.next_step import Task, name_of, playbooks_of, symptom_of, task_of
 from kb.conversation.scope import Scope, clauses_of
@@ -53,6 +53,10 @@ _PLACES = (
 _SYSTEMS = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
 _MIN_CAUSE_SHARE = 0.5
 """Minimum share of the words of a guess that a cause has, from 0 to 1."""
+_SETTING = re.compile(
+    r"(?<![\w-])(?:--[a-z][\w-]{2,60}|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){1,8})"
+)
+"""The name of a flag, an option or a variable."""
 _LOOKING = frozenset("check see find look show run set get know tell test line really don".split())
 """Words of questions, in the form of `tokenize`, that name no check."""
 _OF_IT = re.compile(
@@ -114,9 +118,24 @@ def task_named(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     check = _check_named(text, conversation, knowledge)
     if check:
         return _as_task(check, text, conversation)
+    setting = _step_of_setting(text, incident)
+    if setting:
+        return setting
     if named is None and symptom_of(conversation, knowledge):
         return None  # the first record is a guess, and its steps are like any words
     return next(steps_meant(text, incidents, knowledge), None)
+
+
+def _step_of_setting(text: str, incident: Incident | None) -> FixStep | None:
+    """The step that sets what the message names, or else one that speaks of it."""
+    settings = set(_SETTING.findall(text))
+    steps = [
+        FixStep(incident, number, step)
+        for number, step in enumerate(incident.body.fix if incident else (), 1)
+        if incident and any(name in f"{step.text} {step.command} {step.why}" for name in settings)
+    ]
+    changing = (step for step in steps if not only_looks(step.step))
+    return next(changing, next(iter(steps), None))
 
 
 def task_shown(conversation: Conversation, knowledge: KnowledgeBase, text: str = "") -> Task | None:

@@ -255,7 +255,11 @@ def _lines(conversation: Conversation) -> list[EvidenceLine]:
 
 def _seen(conversation: Conversation) -> Iterator[str]:
     lines = _lines(conversation)
-    seen = conversation.diagnosis.observations
+    read = (one for told in conversation.statements for one in told.observations)
+    seen = sorted(
+        dict.fromkeys((*conversation.diagnosis.observations, *read)),
+        key=lambda one: one.abnormal is not True,
+    )
     if lines or seen:
         yield say("note-seen", conversation.language)
         yield from (f"- {quote_with_location(line)}" for line in lines)

@@ -25,7 +25,8 @@ from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import PlaybookMatch
 from kb.incident import Incident
-from kb.playbook import Playbook
+from kb.playbook import Cause, Playbook
+from kb.verdict import Verdict
 
 _UNDOES = re.compile(
     r"\b(?:undo|roll\w*[ -]?(?:\w+ ){0,3}back|revert|back out|go back)\b|回退|回滚|撤回|还原|改回",
@@ -69,6 +70,9 @@ def workaround(acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
     incident = record_meant(acted.text, conversation, knowledge) or first_record(conversation)
     if incident is None:
         return Answer(nothing_to_do(conversation))
+    shown = cause_shown(conversation, knowledge)
+    if shown and conversation.verdict is not Verdict.MATCH:
+        return _way_of_cause(*shown, conversation, knowledge)
     for number, step in enumerate(incident.body.fix, 1):
         if _STOPGAP.search(f"{step.text} {step.why or ''}"):
             return with_task("", FixStep(incident, number, step), conversation.language)
@@ -76,6 +80,15 @@ def workaround(acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
     ways = [way for one in leading for way in ways_of(one, conversation.language)]
     text = "\n".join([*ways, _fix(incident, conversation)])
     return Answer(text, records=(incident.id,))
+
+
+def _way_of_cause(
+    playbook: Playbook, cause: Cause, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer:
+    """The remedy of a cause that an output showed, and what gets the job going meanwhile."""
+    known = named_cause(playbook, cause, "cause-shown", conversation.language)
+    text = "\n".join([known, *ways_of(playbook, conversation.language)])
+    return with_leader(text, conversation, knowledge)
 
 
 def prevent(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

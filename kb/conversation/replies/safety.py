@@ -45,7 +45,7 @@ from kb.diagnosis import NextCheck
 from kb.soft_breaks import join_soft_breaks
 
 _WARNS = re.compile(
-    r"[^.:;]*\b(?:destructive|lose|loses|lost|kill|kills|stops?|restart|reboot|drain|slower"
+    r"(?:[^.:;]|[.:](?=\S))*\b(?:destructive|lose|loses|lost|kill|kills|stops?|restart|reboot|drain|slower"
     r"|cannot be undone|deletes?|wipes?|interrupts?|affects?|only while|careful|danger)"
     r"\b[^.;]*(?:[.;]|$)"
     r"(?:[^.]*\.)?",
