@@ -94,30 +94,32 @@ $(VENV)/bin/python:
 
 # Whatever comes from the index must have a hash of locks/. What builds packages is installed first,
 # so that nothing else is fetched to build one.
-LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation -r
+LOCKED := --require-hashes --no-deps --no-build-isolation -r
+# Most of what only tests need is never imported; Python compiles the rest when it is.
+FOR_TESTS := $(PIP) --no-compile
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml locks/build.txt locks/run.txt
-	$(LOCKED) locks/build.txt
-	$(LOCKED) locks/run.txt
+	$(PIP) $(LOCKED) locks/build.txt
+	$(PIP) $(LOCKED) locks/run.txt
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed locks/test.txt
-	$(LOCKED) locks/test.txt
+	$(FOR_TESTS) $(LOCKED) locks/test.txt
 	@touch $@
 
 $(VENV)/.fuzz: $(VENV)/.installed locks/fuzz.txt
-	$(LOCKED) locks/fuzz.txt
+	$(FOR_TESTS) $(LOCKED) locks/fuzz.txt
 	@touch $@
 
 $(VENV)/.ray: $(VENV)/.test locks/ray.txt
-	$(LOCKED) locks/ray.txt
+	$(FOR_TESTS) $(LOCKED) locks/ray.txt
 	@touch $@
 
 # torch alone has no hash: each kind of GPU has its own build, and not all are in the index.
 $(VENV)/.models: $(VENV)/.test locks/models.txt
-	$(LOCKED) locks/models.txt
-	$(PIP) $$(grep ^torch== constraints.txt)
+	$(FOR_TESTS) $(LOCKED) locks/models.txt
+	$(FOR_TESTS) $$(grep ^torch== constraints.txt)
 	@touch $@
 
 # Write locks/ anew, with the versions of constraints.txt; needs uv. A new version is written there
