@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import zip_longest
 
 import msgspec
 
@@ -16,7 +17,7 @@ from kb.job.identity import Identities, RawLine, identify, named_hosts
 from kb.job.lines import ATTACHED, Line
 from kb.job.model import AttributedLog, LogLine
 from kb.log.layout import Origin, number_siblings, origin_of
-from kb.log.prefixes import split_prefix
+from kb.log.prefixes import Spoken, split_prefix
 from kb.log.speakers import Way, learn_way
 from kb.log.timestamps import Calendar, read_stamp
 from kb.numbers import read_int, read_ints
@@ -56,6 +57,7 @@ _LAUNCHER = re.compile(
     r"|started worker"
 )
 """Narrower than the launchers of `exits.toml`: a rank's own log may well hold `pid=`."""
+_NAMELESS = Origin()
 _ONLY_RANK = re.compile(r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/)\d+", re.IGNORECASE)
 
 
@@ -116,11 +118,11 @@ def one_does_not_end(known: Set[int | str] | Set[int], ended: Set[int | str] | S
 
 def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     """Tell which rank prints which line of a job's files, by their names."""
-    origins = _origins(files)
     siblings = number_siblings(list(files))
-    ways = {name: learn_way(_sample(lines, origins[name])) for name, lines in files.items()}
-    common = Counter(way for way in ways.values() if way and way.several).most_common(1)
-    usual = common[0][0] if common else None
+    origins = _origins(files, siblings)
+    samples = {name: _sample(lines, origins[name]) for name, lines in files.items()}
+    ways = {name: learn_way(sample) for name, sample in samples.items()}
+    usual = _usual_way(ways.values()) or _way_of_all(samples, origins)
     raw = [
         list(_raw_lines(origins[name], lines, ways[name] or usual, siblings.get(name)))
         for name, lines in files.items()
@@ -131,15 +133,33 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     return AttributedLog(attributed, identities.ranks_by_pid)
 
 
-def _origins(files: Mapping[str, Sequence[Line]]) -> dict[str, Origin]:
+def _usual_way(ways: Iterable[Way | None]) -> Way | None:
+    """The way of most files into which several ranks print."""
+    common = Counter(way for way in ways if way and way.several).most_common(1)
+    return common[0][0] if common else None
+
+
+def _way_of_all(samples: Mapping[str, Sequence[str]], origins: Mapping[str, Origin]) -> Way | None:
+    """The way of files of one rank each, whose names tell nothing: side by side, their lines show
+    what differs between them."""
+    nameless = [lines for name, lines in samples.items() if origins[name] == _NAMELESS]
+    if len(nameless) < 2:
+        return None
+    beside = zip_longest(*(lines[: _SAMPLE_LINES // len(nameless) + 2] for lines in nameless))
+    return learn_way([line for row in beside for line in row if line is not None])
+
+
+def _origins(files: Mapping[str, Sequence[Line]], siblings: Mapping[str, int]) -> dict[str, Origin]:
     """What the names of the files tell. A number in the name of a lone file may be that of the
-    job."""
+    job, and one that all siblings share is none of a rank."""
     named = named_hosts([(name, origin_of(name), lines) for name, lines in files.items()])
     origins = dict(zip(files, named, strict=True))
-    if len(origins) > 1:
-        return origins
+    ranks = {origins[name].rank for name in siblings}
+    shared = len(ranks) == 1 < len(set(siblings.values())) and None not in ranks
     return {
         name: msgspec.structs.replace(origin, rank=None, local_rank=None)
+        if len(origins) == 1 or (shared and name in siblings and origin.host is None)
+        else origin
         for name, origin in origins.items()
     }
 
@@ -240,7 +260,7 @@ def _lines_of_several_ranks(
             speaker = rank if line.grade >= Grade.HINT else None
         yield RawLine(
             line=line,
-            message=way.without_name(prefixed.text) if way is not None else prefixed.text,
+            message=_message(line.text, prefixed, way),
             rank=rank,
             host=_host_name(prefixed.host) or origin.host or _syslog_host(line.text),
             attempt=attempt,
@@ -249,6 +269,14 @@ def _lines_of_several_ranks(
             maybe_local=prefixed.rank is None,
         )
         attempt += bool(_RESTART.search(line.text))
+
+
+def _message(line: str, prefixed: Spoken, way: Way | None) -> str:
+    if way is None or (way.in_prefix and prefixed.rank is not None):
+        return prefixed.text
+    if way.in_prefix:
+        return split_prefix(way.without_name(line)).text
+    return way.without_name(prefixed.text)
 
 
 def _syslog_host(line: str) -> str | None:

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import msgspec
 
+from kb.log.slots import find_slot
 from kb.numbers import read_int, read_ints
 from kb.rules import read_rows
 from kb.rules.rows import Speaker
@@ -39,6 +40,8 @@ class Way(msgspec.Struct, frozen=True):
     until: int = _BEGINNING_CHARACTERS
     several: bool = False
     """The file names more than one rank."""
+    in_prefix: bool = False
+    """The name stands in front of all messages: nothing before it is a part of one."""
 
     def match(self, line: str) -> re.Match[str] | None:
         """Where a line names its rank."""
@@ -47,7 +50,7 @@ class Way(msgspec.Struct, frozen=True):
     def without_name(self, line: str) -> str:
         """The line without the name, where it begins with it."""
         match = self.match(line)
-        if match is None or line[: match.start()].strip("[(<"):
+        if match is None or (line[: match.start()].strip("[(<") and not self.in_prefix):
             return line
         return _SEPARATOR.sub("", line[match.end() :], count=1)
 
@@ -83,7 +86,19 @@ def learn_way(lines: Sequence[str]) -> Way | None:
             ends = sorted(match.end() for match in matches)
             best = Way(pattern, ends[len(ends) * 9 // 10] + _SLACK_CHARACTERS, several=fit[0])
             best_fit = fit
+    if best is None or not best.several:
+        best = _by_structure(lines) or best
     return best
+
+
+def _by_structure(lines: Sequence[str]) -> Way | None:
+    pattern = find_slot(lines)
+    if pattern is None:
+        return None
+    way = Way(pattern, several=True, in_prefix=True)
+    return (
+        way if _alternate(rank for line in lines if (rank := way.rank(line)) is not None) else None
+    )
 
 
 @cache

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import Run
+from tests.e2e.conftest import Small
 
 SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
 
@@ -89,16 +91,15 @@ def test_hostile_words_do_not_reach_the_terminal(shipped_kb: Run) -> None:
     assert b"\x07" not in run.stdout
 
 
-@pytest.mark.slow
-def test_lookalikes_are_told_apart_within_three_questions(shipped_kb: Run) -> None:
-    run = shipped_kb("eval", "--chat", "--json")
+def test_eval_talks_about_the_records_in_use(small: Small, tmp_path: Path) -> None:
+    record = next(small.home.glob("incidents/*/nccl-shm-too-small-container.md"))
+    twin = tmp_path / "nccl-shm-too-small-elsewhere.md"
+    twin.write_text(record.read_text().replace(record.stem, twin.stem), encoding="utf-8")
+    run = small.kb("eval", "--chat", "--json", "--incidents", tmp_path)
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
-    assert report["groups"] >= 50
-    assert report["chosen"]["mean"] <= 3
-    assert report["chosen"]["mean"] < report["fixed"]["mean"] / 2
-    assert report["chosen"]["reached"] >= report["fixed"]["reached"]
     talks = [talk for one in report["outcomes"] for talk in one["chosen"]]
+    assert {talk["record"] for talk in talks} == {record.stem, twin.stem}
     assert len(talks) == report["conversations"]
 
 

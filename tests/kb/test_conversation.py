@@ -12,7 +12,11 @@ import pytest
 
 from kb.conversation import Conversation, ReplyAct, begin, greet, reply
 from kb.corpus.base import KnowledgeBase
+from kb.corpus.directories import IncidentDirectories
 from kb.diagnosis import DONT_KNOW, diagnose
+from kb.evaluate.chat import measure_chat
+from kb.evaluate.chat import talk as simulate_talk
+from kb.evaluate.lookalikes import lookalikes
 from kb.incident import Topology
 from kb.log import Log
 from kb.outcome import Outcome
@@ -513,3 +517,19 @@ def test_of_several_launchers_a_record_needs_one(knowledge: KnowledgeBase) -> No
     lost = "container-nvml-unknown-error-cgroup-reload"
     assert share(talk(start, knowledge, "we don't use kubernetes"), lost) >= share(start, lost)
     assert share(talk(start, knowledge, "not in docker"), lost) < share(start, lost)
+
+
+EVERY_NTH = 3
+"""Of the groups of look-alikes: all of them take a minute, which `kb eval --chat` takes."""
+
+
+@pytest.mark.slow
+def test_lookalikes_are_told_apart_within_three_questions(knowledge: KnowledgeBase) -> None:
+    incidents, _problems = IncidentDirectories().load()
+    by_id = {incident.id: incident for incident in incidents}
+    groups = lookalikes(incidents, knowledge)
+    assert len(groups) >= 50
+    report = measure_chat([simulate_talk(group, by_id, knowledge) for group in groups[::EVERY_NTH]])
+    assert report.chosen.mean <= 3
+    assert report.chosen.mean < report.fixed.mean / 2
+    assert report.chosen.reached >= report.fixed.reached

@@ -117,10 +117,17 @@ def failing(prefix: Callable[[int], str], failed: int, ranks: int = 4) -> str:
         "trainer.{} | ",
         "proc {}: ",
         "[pod/train-0/main] [rank{}]: ",
+        "10:00:00|mesh-{}|box-x{}|INFO|",
+        "#{:02d} ",
+        "[10:00:00][{:>3}] ",
+        "t=10:00:00 unit=mesh{} level=info ",
+        "10:00:00 PART_{:03d} :: ",
+        "(ring{}) ",
+        "<14>1 10:00:00 box-{} app - - ",
     ],
 )
 def test_one_file_of_all_ranks(tmp_path: Path, prefix: str) -> None:
-    write(tmp_path, {"all.log": failing(prefix.format, failed=2)})
+    write(tmp_path, {"all.log": failing(lambda rank: prefix.format(rank, rank), failed=2)})
     job = job_of(tmp_path / "all.log")
     assert (job.failed, job.kind, job.world_size) == (True, FailureKind.EXCEPTION, 4)
     assert [one.rank for one in job.culprits] == [2]
@@ -145,6 +152,8 @@ def test_one_file_of_all_ranks(tmp_path: Path, prefix: str) -> None:
         "model.h{}.log",
         "part-{}-of-9.log",
         "rank{}/stderr",
+        "mesh{}_0412_1733.txt",
+        "box/000{}/out.txt",
     ],
 )
 def test_a_file_a_rank(tmp_path: Path, name: str) -> None:
@@ -155,6 +164,39 @@ def test_a_file_a_rank(tmp_path: Path, name: str) -> None:
     )
     job = job_of(tmp_path)
     assert [(one.rank, one.file, one.line) for one in job.culprits] == [(1, name.format(1), 42)]
+
+
+@pytest.mark.parametrize("prefix", ["(ring{}) ", "10:00:00 unit=mesh{} "])
+def test_files_whose_names_tell_nothing_are_told_apart_by_their_lines(
+    tmp_path: Path, prefix: str
+) -> None:
+    ends = ["ValueError: no such tray", LOST, LOST]
+    write(
+        tmp_path,
+        {
+            f"{name}.txt": steps(prefix=prefix.format(rank)) + prefix.format(rank) + end + "\n"
+            for rank, (name, end) in enumerate(zip(("c4f1", "09ab", "77e0"), ends, strict=True))
+        },
+    )
+    job = job_of(tmp_path)
+    assert [(one.rank, one.file) for one in job.culprits] == [(0, "c4f1.txt")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step {step} layer {other} loss 2.5",
+        "10:00:0{other} epoch {step} batch {other}: loss 2.5",
+        "pid={other} loss 2.5 step {step}",
+        "loss of part{other} is 2.5 after step {step}, that of part3 is 1.{other}",
+        "moved {step} files of tray{other}",
+    ],
+)
+def test_numbers_that_come_and_go_are_not_all_ranks(tmp_path: Path, line: str) -> None:
+    lines = [line.format(step=n // 4, other=n * 7 % 4) for n in range(40)]
+    write(tmp_path, {"one.log": "\n".join([*lines, "Traceback (most recent call last):", BROKEN])})
+    with pytest.raises(AssertionError):
+        job_of(tmp_path / "one.log")
 
 
 def test_names_of_hosts_and_attempts() -> None:

@@ -75,6 +75,7 @@ from kb.log.layout import is_system_log, number_siblings, origin_of
 from kb.log.lines import MAX_LINE_BYTES
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
+from kb.log.slots import find_slot
 from kb.log.speakers import learn_way
 from kb.log.timestamps import read_stamp
 from kb.markdown import parse, read
@@ -202,6 +203,7 @@ FUNCTIONS: dict[str, Reader] = {
     "split_prefix": Reader(split_prefix),
     "read_stamp": Reader(read_stamp),
     "learn_way": Reader(lambda text: learn_way([text] * 4)),
+    "find_slot": Reader(lambda text: find_slot([f"{text}{n % 2} {text} {n}" for n in range(4)])),
     "origin_of": Reader(lambda text: origin_of(_parts_of_a_path(text)), longest=PATH_MAX),
     "is_system_log": Reader(is_system_log),
     "number_siblings": Reader(lambda text: number_siblings([text, f"{text}1"]), longest=PATH_MAX),
