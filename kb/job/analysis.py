@@ -32,6 +32,7 @@ from kb.job.model import (
 )
 from kb.job.recorder import Dump, compare
 from kb.job.root_cause import find_root_cause
+from kb.job.stand_ins import number_hosts, speaking_hosts, without_numbers
 from kb.job.stragglers import find_straggler
 from kb.log import Block
 from kb.log.layout import origin_of
@@ -82,6 +83,23 @@ def analyse(
     exits = read_exits(log)
     if not (dumps or _is_of_several(log.lines, exits)):
         return None
+    hosts = [] if dumps else speaking_hosts(log, exits)
+    if not hosts:
+        return _analysed(log, exits, _named_ranks(files), dumps, damaged, notify)
+    numbered = number_hosts(log, hosts)
+    found = _analysed(numbered, read_exits(numbered), set(), (), (), notify)
+    return msgspec.structs.replace(found, job=without_numbers(found.job, hosts))
+
+
+def _analysed(
+    log: AttributedLog,
+    exits: Sequence[Exit],
+    named: set[int],
+    dumps: Sequence[Dump],
+    damaged: Collection[int],
+    notify: Notify,
+) -> Analysis:
+    """`named`: ranks that the names of files tell."""
     *earlier, last = _attempt_numbers(log)
     comparison = None
     with contained("the flight-recorder dumps are not compared", notify):
@@ -95,7 +113,7 @@ def analyse(
     world_size = _world_size(attempt, log)
     root_cause = find_root_cause(attempt, notify)
     if root_cause is None or _ended_well(attempt):
-        return _not_failed(attempt, _named_ranks(files), world_size, before)
+        return _not_failed(attempt, named, world_size, before)
     job = _failed(attempt, root_cause, world_size, before)
     lines = excerpt(attempt, root_cause)
     return Analysis(job, False, False, lines, len(log.lines) <= SHORT_LINES)
@@ -209,7 +227,7 @@ def _not_failed(
         world_size=world_size,
         culprits=(culprit.quoted,),
         earlier=earlier,
-        finding=f"{Explanation.STRAGGLER}: rank {slow.rank} takes {slow.ratio:.0f} times as long"
+        finding=f"{Explanation.STRAGGLER}: it takes {slow.ratio:.0f} times as long"
         f" for {slow.field}",
     )
     root_cause = RootCause(FailureKind.STRAGGLER, (culprit,), Explanation.STRAGGLER)

@@ -83,7 +83,8 @@ def prescan(lines: Sequence[Line]) -> Prescan:
     text = "\n".join(few)
     split = [split_prefix(line) for line in few]
     ranks = {prefixed.rank for prefixed in split} | {way.rank(line) for line in few if way}
-    hosts = {_host_name(one.host) or _syslog_host(one.text) for one in split} - {None}
+    hosts = {_host_name(one.host) or _syslog_host(one.text) for one in split}
+    hosts = (hosts | {way.host(line) for line in few if way}) - {None}
     launcher = launcher_speaks(text) or reports_exit(text)
     several = launcher or len(ranks - {None}) > 1 or len(hosts) > 1
     troubled = bool(complaints) or _TIMES.search(text) is not None
@@ -103,8 +104,8 @@ def _speakers(lines: Iterable[Line], way: Way | None) -> set[int | str]:
     for line in lines:
         prefixed = split_prefix(line.text)
         rank = prefixed.rank if prefixed.rank is not None or way is None else way.rank(line.text)
-        host = _host_name(prefixed.host) or _syslog_host(prefixed.text)
-        speaker = host if rank is None else rank
+        host = _host_name(prefixed.host) or (way.host(line.text) if way else None)
+        speaker = host or _syslog_host(prefixed.text) if rank is None else rank
         if speaker is not None:
             speakers.add(speaker)
     return speakers
@@ -262,7 +263,10 @@ def _lines_of_several_ranks(
             line=line,
             message=_message(line.text, prefixed, way),
             rank=rank,
-            host=_host_name(prefixed.host) or origin.host or _syslog_host(line.text),
+            host=_host_name(prefixed.host)
+            or (way.host(line.text) if way is not None else None)
+            or origin.host
+            or _syslog_host(line.text),
             attempt=attempt,
             stamp=read_stamp(line.text),
             silenced_rank=silenced_rank,

@@ -179,10 +179,16 @@ class Cascade(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Ranks that ended with the same words."""
+    """Ranks that ended with the same words; hosts, where nobody tells a rank."""
 
     ranks: tuple[int, ...]
     text: str
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many ended so."""
+        return len(self.ranks) or len(self.hosts)
 
 
 class Job(msgspec.Struct, frozen=True):

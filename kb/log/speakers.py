@@ -52,12 +52,19 @@ class Way(msgspec.Struct, frozen=True):
         match = self.match(line)
         if match is None or (line[: match.start()].strip("[(<") and not self.in_prefix):
             return line
+        if self.in_prefix:  # which takes the separator with it; what is indented stays so
+            return line[match.end() :]
         return _SEPARATOR.sub("", line[match.end() :], count=1)
 
     def rank(self, line: str) -> int | None:
         """The rank that a line names where the lines of this file do."""
         match = self.match(line)
-        return read_int(match["rank"]) if match else None
+        return read_int(match["rank"]) if match and "rank" in self.pattern.groupindex else None
+
+    def host(self, line: str) -> str | None:
+        """The host that a line names where the lines of this file do."""
+        match = self.match(line)
+        return match["host"] if match and "host" in self.pattern.groupindex else None
 
 
 def learn_way(lines: Sequence[str]) -> Way | None:

@@ -121,6 +121,7 @@ class WireGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ranks: list[int]
     text: str
+    hosts: Annotated[list[str], Meta(description="In place of ranks, where no line tells one.")]
 
 
 class WireJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

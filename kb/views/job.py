@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kb.job import Job, QuotedLine
-from kb.views.job_names import file_and_line, folded_ranks, rank_and_host
+from kb.views.job_names import file_and_line, group_name, rank_and_host
 from kb.views.prose import heading, indented
 
 _MAX_CULPRITS_SHOWN, _MAX_GROUPS_SHOWN = 4, 4
@@ -31,7 +31,7 @@ def render_job(job: Job) -> Iterator[RenderableType]:
     if job.finding:
         yield indented(Text(_sentence(job.finding), "italic"))
     if job.others:
-        yield heading("Other ranks")
+        yield heading("Other hosts" if job.others[0].hosts else "Other ranks")
         yield from _others(job)
     if job.earlier:
         yield heading("Earlier attempts failed with")
@@ -56,11 +56,9 @@ def _culprits(culprits: Sequence[QuotedLine]) -> Iterator[RenderableType]:
 
 def _others(job: Job) -> Iterator[RenderableType]:
     for group in job.others[:_MAX_GROUPS_SHOWN]:
-        count = len(group.ranks)
-        some = folded_ranks(group.ranks)
-        ranks = f"rank {some}" if count == 1 else f"{count} ranks ({some})"
-        yield indented(Text.assemble((ranks, "bold"), ": ", group.text[:_MAX_GROUP_CHARACTERS]))
-    rest = sum(len(group.ranks) for group in job.others[_MAX_GROUPS_SHOWN:])
+        who = group_name(group)
+        yield indented(Text.assemble((who, "bold"), ": ", group.text[:_MAX_GROUP_CHARACTERS]))
+    rest = sum(group.size for group in job.others[_MAX_GROUPS_SHOWN:])
     if rest:
         yield indented(Text(f"and {rest} more", "dim"))
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kb.job import QuotedLine
+from kb.job import Group, QuotedLine
+
+_MAX_HOSTS_NAMED = 6
+"""They fit on one line of a terminal."""
 
 
 def rank_and_host(line: QuotedLine) -> str:
@@ -29,3 +32,13 @@ def folded_ranks(ranks: Sequence[int]) -> str:
         else:
             runs.append([rank])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def group_name(group: Group) -> str:
+    """The ranks or hosts of a group: `3 ranks (0-1, 3)`."""
+    if not group.hosts:
+        some = folded_ranks(group.ranks)
+        return f"rank {some}" if group.size == 1 else f"{group.size} ranks ({some})"
+    rest = group.size - _MAX_HOSTS_NAMED
+    more = f" and {rest} more" if rest > 0 else ""
+    return ", ".join(group.hosts[:_MAX_HOSTS_NAMED]) + more

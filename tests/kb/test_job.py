@@ -182,9 +182,20 @@ def test_files_whose_names_tell_nothing_are_told_apart_by_their_lines(
     assert [(one.rank, one.file) for one in job.culprits] == [(0, "c4f1.txt")]
 
 
+@pytest.mark.parametrize("prefix", ["{}: ", "10:00:00|{}|INFO|", "t=10:00:00 box={} "])
+def test_where_only_hosts_are_told_the_host_is_named(tmp_path: Path, prefix: str) -> None:
+    names = ("kiwi", "plum", "fig", "lime")
+    write(tmp_path, {"all.log": failing(lambda rank: prefix.format(names[rank]), failed=2)})
+    job = job_of(tmp_path / "all.log")
+    assert [(one.rank, one.host) for one in job.culprits] == [(None, "fig")]
+    assert [(group.ranks, group.hosts) for group in job.others] == [((), ("kiwi", "lime", "plum"))]
+    assert job.world_size is None
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        "[{module}] {module} has done part {step}",
         "step {step} layer {other} loss 2.5",
         "10:00:0{other} epoch {step} batch {other}: loss 2.5",
         "pid={other} loss 2.5 step {step}",
@@ -192,8 +203,11 @@ def test_files_whose_names_tell_nothing_are_told_apart_by_their_lines(
         "moved {step} files of tray{other}",
     ],
 )
-def test_numbers_that_come_and_go_are_not_all_ranks(tmp_path: Path, line: str) -> None:
-    lines = [line.format(step=n // 4, other=n * 7 % 4) for n in range(40)]
+def test_numbers_and_words_that_come_and_go_are_not_all_speakers(tmp_path: Path, line: str) -> None:
+    modules = ("data", "model", "cache", "queue")
+    lines = [
+        line.format(step=n // 4, other=n * 7 % 4, module=modules[n * 7 % 4]) for n in range(40)
+    ]
     write(tmp_path, {"one.log": "\n".join([*lines, "Traceback (most recent call last):", BROKEN])})
     with pytest.raises(AssertionError):
         job_of(tmp_path / "one.log")

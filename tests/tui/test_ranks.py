@@ -33,7 +33,7 @@ async def test_the_first_failure_is_on_top(start: Start) -> None:
         rows = shown(pilot).splitlines()
         assert "4 ranks, exception" in rows[0]
         first = next(n for n, row in enumerate(rows) if "first " in row and "rank 1" in row)
-        others = next(n for n, row in enumerate(rows) if "3 ranks: 0, 2-3" in row)
+        others = next(n for n, row in enumerate(rows) if "3 ranks (0, 2-3)" in row)
         assert first < others
         assert "IndexError: index out of range in self" in rows[first]
         assert "RuntimeError: " in rows[others]

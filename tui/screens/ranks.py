@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
-from kb.job import Job, QuotedLine
-from kb.views.job_names import folded_ranks, rank_and_host
+from kb.job import Group, Job, QuotedLine
+from kb.views.job_names import group_name, rank_and_host
 from tui.actions import Place, bindings
 from tui.widgets.hints import Hints
 
@@ -99,9 +99,9 @@ def _rows(job: Job) -> Iterator[_Row]:
         yield _row(first, line)
     missing = _missing(job)
     if missing:
-        yield _Row("silent", _ranks(missing), "printed no line in the logs")
+        yield _Row("silent", group_name(Group(tuple(missing), "")), "printed no line in the logs")
     for group in job.others:
-        yield _Row("then", _ranks(group.ranks), group.text)
+        yield _Row("then", group_name(group), group.text)
     for line in job.earlier:
         yield _row("earlier attempt", line)
 
@@ -110,10 +110,6 @@ def _missing(job: Job) -> list[int]:
     seen = {line.rank for line in job.culprits}
     seen |= {rank for group in job.others for rank in group.ranks}
     return [rank for rank in range(job.world_size or 0) if rank not in seen] if job.failed else []
-
-
-def _ranks(ranks: Sequence[int]) -> str:
-    return f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks: {folded_ranks(ranks)}"
 
 
 def _row(sign: str, quoted: QuotedLine) -> _Row:
