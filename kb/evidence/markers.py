@@ -74,10 +74,17 @@ _DOUBTS = frozenset(n for n, marker in enumerate(MARKERS) if marker.casts_doubt)
 _NEGATING = frozenset(n for n, marker in enumerate(MARKERS) if marker.negates)
 _FINAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.is_final)
 
+_NUMBERED = (
+    "rank gpu node host worker device card task process proc pod stage port link rail nic hca shard"
+    " replica actor trainer attempt trial step iteration iter epoch try run job"
+)
+_NO_NAME = "".join(rf"(?<!\b{word}.)" for word in _NUMBERED.split())
+"""A 0 behind one of these names something (`gpu 0 failed`), and counts nothing."""
 _DENIED = re.compile(
     # The first letters of what follows: at most places nothing has to be tried.
     r"(?=[0nwzaefoismutcr无没未错失异超跳丢中闪告退])(?:"
-    r"\b(?:0|no|without|zero|any) (?:known )?(?:\w+ )?(?:errors?|failures?|failed|warnings?)\b"
+    rf"\b(?:{_NO_NAME}0|no|without|zero|any) (?:known )?(?:\w+ )?"
+    r"(?:errors?|failures?|failed|warnings?)\b"
     r"|\b(?:errors?|failed|failures?|nan \w+)['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null|\[\])\b"
     r"|\b(?:fail(?:ed|ures?)?|errors?|unexpected|missing|timeouts?)(?: \w+)?\s*[:=]?\s+0\b"
     r"|\b(?:on_|ignore[_ -]|skip[_ -])(?:error|fail)"

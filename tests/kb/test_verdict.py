@@ -373,6 +373,8 @@ def test_what_ends_well_is_healthy(lines: list[str], knowledge: KnowledgeBase) -
         [line.replace("样本数: 0", "样本数: 3") for line in NONE_IN_CHINESE],
         [*CALM_END[:-1], "shards failed: 3, errors: 0", CALM_END[-1]],
         [*CALM_END, "17 of the prompts were dropped"],
+        [*CALM_END[:-1], "gpu 0 failed", CALM_END[-1]],
+        [*CALM_END[:-1], "node 0 error: link down", CALM_END[-1]],
         [*CALM_END, "missing target tensors: 12"],
         [*CALM_END, "$ ls -l out", "-rw-r--r-- 1 me ml 0 Apr 1 10:00 weights.safetensors"],
         ["stages: read, sort, pack", "[read] 96/96", "[read] stage finished successfully in 2h"],
