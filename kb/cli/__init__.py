@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kb import __version__
-from kb.errors import KbError, LogError
+from kb.errors import KbError, LogError, unknown
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -24,6 +24,7 @@ COMMANDS = {
     "chat": "discuss an error in a plain terminal",
     "classify": "diagnose many logs and count the incidents in them",
     "collect": "write a script that gathers evidence on the nodes",
+    "mcp": "serve the tools for agents (Model Context Protocol)",
     "show": "print one incident",
     "list": "list all incidents",
     "new": "draft a new incident, from a log or from scratch",
@@ -83,8 +84,6 @@ def _import_command(name: str) -> click.Command:
 
 
 def _not_found(name: str) -> KbError:
-    from kb.cli.unknown import unknown
-
     if " " in name or "\n" in name:
         return KbError('to ask about a text, use: kb ask "..."')
     if "/" in name or "." in name:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import ipaddress
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from kb.cli import NamedPath, incidents_option
 from kb.cli.terminal import progress, say
-from kb.errors import KbError, MissingExtraError
-from kb.files import read_given
+from kb.errors import MissingExtraError
 from kb.paths import state_directory
-from kb.settings import load_settings
+from kb.settings import Settings, load_settings
 
-_TOKEN = "KB_TOKEN"  # noqa: S105  the name of a variable
-_MIN_TOKEN_CHARACTERS = 16
-_MAX_TOKEN_BYTES = 4_096
 _MAX_WORKERS = 64
 
 
@@ -41,7 +38,7 @@ _MAX_WORKERS = 64
     "--token-file",
     type=NamedPath(dir_okay=False),
     metavar="FILE",
-    help=f"The first line is the token that clients must send; or set {_TOKEN}.",
+    help="Its first line is the token that clients must send; else KB_TOKEN is.",
 )
 @click.option(
     "--rate",
@@ -69,54 +66,31 @@ def command(
     curl -s --data-binary @slurm-4711.out -H 'Content-Type: text/plain' \\
       http://127.0.0.1:8080/v1/diagnose
     """
-    token = _token(token_file)
-    if token is None and not _is_this_machine(host):
-        raise KbError(
-            f"{host} can be reached by others; set {_TOKEN} or --token-file, or leave --host out"
-        )
     try:
         from kb.serve.app import Options
         from kb.serve.guard import Rules
-        from kb.serve.http import listen, serve
+        from kb.serve.http import serve
+        from kb.serve.listen import Address, listen
+        from kb.serve.token import token_in, token_of_environment
     except ImportError as error:
         raise MissingExtraError("kb serve needs a web server", "serve") from error
     from kb.corpus.sync import prepare
 
+    token = token_in(token_file) if token_file else token_of_environment()
     settings = load_settings(incidents)
-    listening = listen(host, port)
-    with progress("Building the index") as report:
-        prepare(settings, report, say)
-    shown = f"[{host}]" if ":" in host else host
-    say(f"Serving at http://{shown}:{listening.getsockname()[1]}/")
-    cases = state_directory() / "serve" / "cases.sqlite"
-    serve(Options(settings, Rules(token, rate), cases), listening, workers, say)
+    with listen(Address(host, port), token) as at, _talks(settings) as talks:
+        with progress("Building the index") as report:
+            prepare(settings, report, say)
+        shown = f"[{host}]" if ":" in host else host
+        say(f"Serving at http://{shown}:{at.getsockname()[1]}/; Ctrl-C ends it")
+        serve(Options(settings, Rules(token, rate), talks), at, workers, say)
 
 
-def _token(file: Path | None) -> str | None:
-    """The token, from a file or the environment.
-
-    Raises:
-        KbError: it cannot be read, or is no good one.
-    """
-    token = os.environ.get(_TOKEN) or None
-    if file is not None:
-        try:
-            token = read_given(file, _MAX_TOKEN_BYTES).decode("utf-8", "replace").partition("\n")[0]
-        except OSError as error:
-            raise KbError(f"cannot read the token in {file}: {error.strerror or error}") from error
-    if token is None:
-        return None
-    token = token.strip()
-    if len(token) < _MIN_TOKEN_CHARACTERS or not (token.isascii() and token.isprintable()):
-        raise KbError(
-            f"the token must have at least {_MIN_TOKEN_CHARACTERS} characters of ASCII; make one:"
-            " openssl rand -hex 32"
-        )
-    return token
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+@contextmanager
+def _talks(settings: Settings) -> Iterator[Path]:
+    """The file of the conversations; without history it lives as long as the server."""
+    if settings.history:
+        yield state_directory() / "serve" / "talks.sqlite"
+        return
+    with TemporaryDirectory(prefix="kb-") as directory:
+        yield Path(directory) / "talks.sqlite"

@@ -21,17 +21,18 @@ from starlette.routing import Route
 from index.progress import Notify
 from kb.errors import KbError, LogError
 from kb.serve.alerts import Alerts, Links
-from kb.serve.cases import Cases
 from kb.serve.chat import Chat
-from kb.serve.desk import Desk
 from kb.serve.diagnoses import Diagnoses
 from kb.serve.guard import Guard, Rules
 from kb.serve.library import Library
+from kb.serve.mcp import PATH, mcp_app
 from kb.serve.metrics import Metrics, Timed
 from kb.serve.openapi import description
 from kb.serve.pages import WebPages
 from kb.serve.refusal import RefusedError, to_response
 from kb.serve.respond import json_response
+from kb.serve.talks import Talks
+from kb.serve.turns import Turns
 from kb.service.service import Service
 from kb.settings import Settings
 
@@ -46,30 +47,32 @@ class Options(msgspec.Struct, frozen=True):
 
     settings: Settings
     rules: Rules
-    cases: Path
+    talks: Path
     """The file of the conversations."""
 
 
 def make_app(options: Options, notify: Notify) -> Starlette:
     """The application of one process, with a service of its own."""
     metrics = Metrics()
-    desk = Desk(Service(options.settings, notify=notify))
-    library = Library(desk)
-    diagnoses = Diagnoses(desk, metrics)
-    pages = WebPages(desk, diagnoses, library)
+    turns = Turns(Service(options.settings, notify=notify))
+    library = Library(turns)
+    diagnoses = Diagnoses(turns, metrics)
+    pages = WebPages(turns, diagnoses, library)
     links = Links(options.settings.alerts_to, options.settings.public_url)
+    mcp = mcp_app(turns.service, loopback=not options.rules.token)
     opening: list[Future[int]] = []
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        opening.append(desk.service.open())
+        opening.append(turns.service.open())
         try:
-            yield
+            async with mcp.running():
+                yield
         finally:
-            desk.close()
+            turns.close()
 
     async def scrape(request: Request) -> Response:
-        return await metrics.page(request, desk)
+        return await metrics.page(request, turns)
 
     async def ready(_request: Request) -> Response:
         return _readiness(opening[0])
@@ -77,7 +80,7 @@ def make_app(options: Options, notify: Notify) -> Starlette:
     routes = [
         Route("/v1/diagnose", diagnoses.diagnose, methods=["POST"]),
         Route("/v1/classify", diagnoses.classify, methods=["POST"]),
-        Route("/v1/chat", Chat(desk, Cases(options.cases)).reply, methods=["POST"]),
+        Route("/v1/chat", Chat(turns, Talks(options.talks)).reply, methods=["POST"]),
         Route("/v1/alerts", Alerts(diagnoses, links).answer, methods=["POST"]),
         Route("/v1/records", library.list),
         Route("/v1/records/{id}", library.one),
@@ -85,6 +88,7 @@ def make_app(options: Options, notify: Notify) -> Starlette:
         Route("/healthz", _alive),
         Route("/readyz", ready),
         Route("/metrics", scrape),
+        Route(PATH, mcp.asgi),
         Route("/openapi.json", _openapi),
         Route("/", pages.home),
         Route("/ask", pages.ask, methods=["GET", "POST"]),

@@ -15,9 +15,9 @@ from kb.evidence.secrets import blank_secrets
 from kb.log import Log
 from kb.log.clean import replace_surrogates
 from kb.serve.bodies import read_json
-from kb.serve.cases import Cases, check_fits, new_id
-from kb.serve.desk import Desk
 from kb.serve.respond import json_response
+from kb.serve.talks import Talks, check_fits, new_id
+from kb.serve.turns import Turns
 from kb.service.reply import Reply, to_reply
 from kb.service.service import DEFAULT_MATCHES
 
@@ -43,35 +43,35 @@ class CaseReply(Reply, frozen=True, forbid_unknown_fields=True):
 class Chat:
     """Answers messages."""
 
-    def __init__(self, desk: Desk, cases: Cases) -> None:
-        self._desk = desk
-        self._cases = cases
+    def __init__(self, turns: Turns, talks: Talks) -> None:
+        self._turns = turns
+        self._talks = talks
 
     async def reply(self, request: Request) -> Response:
         """The reply to a message; what could not be answered is not kept."""
         message = await read_json(request, Message)
         text = replace_surrogates(blank_secrets(message.text))
         case = message.case or new_id()
-        said = await asyncio.to_thread(self._cases.messages, case) if message.case else []
+        said = await asyncio.to_thread(self._talks.messages, case) if message.case else []
         check_fits(said, text)
-        before = self._cases.live(case, len(said)) or await self._again(request, said)
+        before = self._talks.live(case, len(said)) or await self._again(request, said)
         after = await self._said(request, before, text)
-        find = partial(self._desk.service.next_check, after)
-        step = await self._desk.ask(request, find)
-        reply = await self._desk.write(lambda: to_reply(after, before, step))
-        await asyncio.to_thread(self._cases.add, case, said, text)
-        self._cases.remember(case, len(said) + 1, after)
+        find = partial(self._turns.service.next_check, after)
+        step = await self._turns.ask(request, find)
+        reply = await self._turns.write(lambda: to_reply(after, before, step))
+        await asyncio.to_thread(self._talks.add, case, said, text)
+        self._talks.remember(case, len(said) + 1, after)
         return json_response(CaseReply(**msgspec.structs.asdict(reply), case=case))
 
     async def _again(self, request: Request, said: list[str]) -> Conversation:
         """The conversation after what was said."""
-        nothing = await self._desk.diagnose(request, lambda: _NO_LOG, DEFAULT_MATCHES)
+        nothing = await self._turns.diagnose(request, lambda: _NO_LOG, DEFAULT_MATCHES)
         conversation = greet(nothing)
         for text in said:
             conversation = await self._said(request, conversation, text)
         return conversation
 
     async def _said(self, request: Request, before: Conversation, text: str) -> Conversation:
-        reply = partial(self._desk.service.reply, before, text)
-        after = await self._desk.ask(request, reply)
+        reply = partial(self._turns.service.reply, before, text)
+        after = await self._turns.ask(request, reply)
         return leave_empty(before) if after is before else after

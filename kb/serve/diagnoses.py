@@ -15,11 +15,11 @@ from kb.diagnosis import Diagnosis
 from kb.errors import LogError
 from kb.log import Log
 from kb.serve.bodies import Named, opened_log, opened_units
-from kb.serve.desk import Desk
 from kb.serve.metrics import Metrics
 from kb.serve.parameters import number_of, one_of
 from kb.serve.refusal import RefusedError
 from kb.serve.respond import json_response, to_line
+from kb.serve.turns import Turns
 from kb.service.service import DEFAULT_MATCHES
 from kb.service.wire import to_answer
 
@@ -31,8 +31,8 @@ UNITS = ("file", "job")
 class Diagnoses:
     """Answers about logs."""
 
-    def __init__(self, desk: Desk, metrics: Metrics) -> None:
-        self._desk = desk
+    def __init__(self, turns: Turns, metrics: Metrics) -> None:
+        self._turns = turns
         self._metrics = metrics
 
     async def of(self, request: Request, log: Log, top: int = DEFAULT_MATCHES) -> Diagnosis:
@@ -42,7 +42,7 @@ class Diagnoses:
             LogError: it cannot be read.
             RefusedError: too many wait, or it takes too long.
         """
-        diagnosis = await self._desk.diagnose(request, lambda: log, top)
+        diagnosis = await self._turns.diagnose(request, lambda: log, top)
         first = diagnosis.matches[0].incident.id if diagnosis.matches else None
         self._metrics.diagnosed(diagnosis.verdict, first)
         return diagnosis
@@ -52,7 +52,7 @@ class Diagnoses:
         top = number_of(request, "top", DEFAULT_MATCHES, MAX_TOP)
         async with opened_log(request) as log:
             diagnosis = await self.of(request, log, top)
-        return await self._desk.write(lambda: json_response(to_answer(diagnosis)))
+        return await self._turns.write(lambda: json_response(to_answer(diagnosis)))
 
     async def classify(self, request: Request) -> Response:
         """Many logs: a row for each, as soon as it is known."""

@@ -52,8 +52,8 @@ _HEADERS = {
 class Rules(msgspec.Struct, frozen=True):
     """Who may ask, and how often."""
 
-    token: str | None
-    """None only where nobody but this machine can ask."""
+    token: str
+    """Empty only where nobody but this machine can ask."""
     rate: float
     """Requests of one client each second."""
 
@@ -102,7 +102,7 @@ class Guard:
                 f"more than {self._rules.rate:g} requests a second; wait a moment",
                 {"Retry-After": "1"},
             )
-        if self._rules.token is None:
+        if not self._rules.token:
             _refuse_other_names(request.headers)
         elif not _is_known(request.headers, self._rules.token):
             raise _unknown_client(request.headers)

@@ -19,9 +19,9 @@ from uvicorn.supervisors import Multiprocess
 
 from index.progress import Notify
 from kb.containment import reason
-from kb.errors import KbError
 from kb.log.clean import strip_controls
 from kb.serve.app import Options, make_app
+from kb.serve.mcp import PATH
 from kb.serve.metrics import SHARED_DIRECTORY
 
 HEADER_SECONDS = 10
@@ -40,25 +40,6 @@ _HEALTH_SECONDS = 60
 """A process that does not answer its parent for so long hangs; building an index takes less."""
 _OPEN_FILES = 65_536
 _BACKLOG = 2_048
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket at which requests arrive; port 0 is a free one.
-
-    Raises:
-        KbError: the address cannot be used.
-    """
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(_BACKLOG)
-    except (OSError, OverflowError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise KbError(f"cannot listen at {host} port {port}: {why}; choose another one") from error
-    listening.set_inheritable(True)
-    return listening
 
 
 def serve(options: Options, listening: socket.socket, workers: int, notify: Notify) -> None:
@@ -162,6 +143,8 @@ class PatientProtocol(H11Protocol):
         self._ending = True
         if self._is_busy():
             self._answer_last()
+            if self.scope["method"] == "GET" and self.scope["path"] == PATH:
+                self.loop.call_later(LAST_CALL_SECONDS, self.transport.close)  # it has no end
         else:
             self._await_request(LAST_CALL_SECONDS)
 

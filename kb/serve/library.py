@@ -12,10 +12,10 @@ from kb.corpus.base import IndexState
 from kb.guides import Record
 from kb.incident import Kind
 from kb.markdown import render
-from kb.serve.desk import Desk
 from kb.serve.parameters import one_of, text_of
 from kb.serve.refusal import not_found
 from kb.serve.respond import json_response
+from kb.serve.turns import Turns
 from kb.views.web import Row, row_of
 
 MAX_FOUND = 20
@@ -42,17 +42,17 @@ class WholeRecord(msgspec.Struct, frozen=True):
 class Library:
     """All records, read once for each state of the index."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
         self._read: tuple[IndexState, Mapping[str, Record]] | None = None
 
     async def records(self, request: Request) -> Mapping[str, Record]:
         """By id, in order of ids."""
-        service = self._desk.service
-        state = await self._desk.ask(request, service.state)
+        service = self._turns.service
+        state = await self._turns.ask(request, service.state)
         if self._read is None or self._read[0] != state:
-            incidents = await self._desk.ask(request, service.incidents)
-            guides = await self._desk.ask(request, service.guides)
+            incidents = await self._turns.ask(request, service.incidents)
+            guides = await self._turns.ask(request, service.guides)
             found: list[Record] = [*incidents, *guides]
             self._read = state, {record.id: record for record in sorted(found, key=_by_id)}
         return self._read[1]
@@ -61,8 +61,8 @@ class Library:
         """The records that a few words are about, best first."""
         if not text.strip():
             return []
-        search = self._desk.service.search
-        found = await self._desk.ask(request, lambda: search(text, tuple(Kind), MAX_FOUND))
+        search = self._turns.service.search
+        found = await self._turns.ask(request, lambda: search(text, tuple(Kind), MAX_FOUND))
         return [row_of(one.record) for one in found]
 
     async def list(self, request: Request) -> Response:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kb.serve.desk import Desk
+from kb.serve.turns import Turns
 from kb.verdict import Verdict
 
 SHARED_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
@@ -56,9 +56,9 @@ class Metrics:
         """Count a request."""
         self._seconds.labels(route, str(status)).observe(seconds)
 
-    async def page(self, request: Request, desk: Desk) -> Response:
+    async def page(self, request: Request, turns: Turns) -> Response:
         """All numbers, as Prometheus reads them."""
-        self._generation.set((await desk.ask(request, desk.service.state)).generation)
+        self._generation.set((await turns.ask(request, turns.service.state)).generation)
         registry = self._registry
         if SHARED_DIRECTORY in os.environ:
             registry = CollectorRegistry()

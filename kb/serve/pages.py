@@ -9,9 +9,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kb.guides import Record
 from kb.serve.bodies import opened_log
-from kb.serve.desk import Desk
 from kb.serve.diagnoses import Diagnoses
 from kb.serve.library import Library, asked, named
+from kb.serve.turns import Turns
 from kb.views.web import Pages, answer_page, place_of, record_page, row_of, style_sheet
 
 _STYLE_CACHED = "max-age=3600"
@@ -20,8 +20,8 @@ _STYLE_CACHED = "max-age=3600"
 class WebPages:
     """Answers browsers."""
 
-    def __init__(self, desk: Desk, diagnoses: Diagnoses, library: Library) -> None:
-        self._desk = desk
+    def __init__(self, turns: Turns, diagnoses: Diagnoses, library: Library) -> None:
+        self._turns = turns
         self._diagnoses = diagnoses
         self._library = library
         self._pages = Pages()
@@ -38,14 +38,14 @@ class WebPages:
             return RedirectResponse("./")
         async with opened_log(request) as log:
             diagnosis = await self._diagnoses.of(request, log)
-        page = await self._desk.write(lambda: answer_page(self._pages, diagnosis))
+        page = await self._turns.write(lambda: answer_page(self._pages, diagnosis))
         return HTMLResponse(page)
 
     async def records(self, request: Request) -> Response:
         """The list of all."""
         records = await self._library.records(request)
         rows = list(map(row_of, records.values()))
-        return HTMLResponse(await self._desk.write(lambda: self._pages.listing("./", rows)))
+        return HTMLResponse(await self._turns.write(lambda: self._pages.listing("./", rows)))
 
     async def record(self, request: Request) -> Response:
         """One record; at the place of another kind it is where it should be."""
@@ -54,7 +54,7 @@ class WebPages:
         place = place_of(record)
         if request.url.path.rpartition("/")[0].rpartition("/")[2] != place.partition("/")[0]:
             return RedirectResponse(f"../{place}")
-        return HTMLResponse(await self._desk.write(lambda: self._made(record, records)))
+        return HTMLResponse(await self._turns.write(lambda: self._made(record, records)))
 
     def _made(self, record: Record, records: Mapping[str, Record]) -> str:
         return record_page(self._pages, record, records)

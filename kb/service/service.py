@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from index.progress import Notify, Report, silent_notify, silent_report
-from kb.errors import KbError
+from kb.errors import CorpusError, KbError, short_name, unknown
 
 if TYPE_CHECKING:
     from kb.checks import Observation
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
     from kb.diagnosis.find import FoundRecord
-    from kb.guides import Guide
+    from kb.guides import Guide, Record
     from kb.incident import Incident, Kind
     from kb.log import Log
     from kb.settings import Settings
@@ -189,6 +189,23 @@ class Service:
             return blank_record(answers, knowledge)
 
         return self._ask(write)
+
+    def record(self, identifier: str) -> Future[Record]:
+        """One record of any kind.
+
+        Raises (in the future):
+            CorpusError: there is none; says which ids are close.
+        """
+
+        def find(knowledge: KnowledgeBase) -> Record:
+            guides = knowledge.guides.by_id
+            record = knowledge.incident(identifier) or guides.get(identifier)
+            if record is None:
+                known = [*knowledge.ids(), *guides]
+                raise CorpusError(unknown("record", short_name(identifier), known, "search for it"))
+            return record
+
+        return self._ask(find)
 
     def incidents(self) -> Future[list[Incident]]:
         """All records, in order of their ids."""

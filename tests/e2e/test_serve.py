@@ -273,6 +273,7 @@ def test_a_body_that_is_too_large_is_refused(server: Server) -> None:
         assert b" 413 " in line.recv(1000)
 
 
+@pytest.mark.slow
 def test_a_request_that_never_comes_whole_is_given_up(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as line:
         line.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
@@ -297,6 +298,23 @@ def test_alerts_are_answered_with_the_diagnosis(server: Server) -> None:
     assert f"`{ANSWER}`" in answer["message"]
 
 
+def test_agents_are_answered_at_their_path(server: Server) -> None:
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    accepted = {"Accept": "application/json, text/event-stream", **JSON}
+    answer = server.ask("/mcp", json.dumps(hello).encode(), accepted)
+    assert answer.status == 200
+    assert b'"serverInfo"' in answer.body
+
+
 def test_another_address_needs_a_token(small: Small) -> None:
     run = small.kb("serve", "--host", "0.0.0.0", "--port", "0")
     assert run.returncode == 2
@@ -306,9 +324,10 @@ def test_another_address_needs_a_token(small: Small) -> None:
 def test_a_port_that_is_taken_is_one_sentence(small: Small, server: Server) -> None:
     run = small.kb("serve", "--port", str(server.port))
     assert run.returncode == 2
-    assert b"choose another" in run.stderr
+    assert b"cannot listen" in run.stderr
 
 
+@pytest.mark.slow
 def test_several_processes_share_the_index_the_cases_and_the_token(
     small: Small, tmp_path: Path
 ) -> None:
@@ -361,6 +380,7 @@ def _case_in_any_process(server: Server, bearer: Mapping[str, str]) -> None:
         message = {"text": said, "case": answer.json["case"]}
 
 
+@pytest.mark.slow
 def test_who_asks_too_often_has_to_wait(small: Small) -> None:
     with serving(small, "--rate", "1") as server:
         answers = [server.get("/v1/records/none") for _ in range(5)]
@@ -369,6 +389,7 @@ def test_who_asks_too_often_has_to_wait(small: Small) -> None:
         assert server.get("/healthz").status == 200
 
 
+@pytest.mark.slow
 def test_overload_is_refused_at_once(server: Server) -> None:
     """The queue does not grow: while one log is read, more wait than are taken."""
     slow = b"RuntimeError: this and that\n" * 1_000_000
