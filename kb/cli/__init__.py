@@ -28,6 +28,8 @@ COMMANDS = {
     "show": "print one incident",
     "list": "list all incidents",
     "new": "draft a new incident, from a log or from scratch",
+    "serve": "serve diagnoses, records and pages over HTTP",
+    "site": "write all records as a static web site",
     "index": "build or update the index",
     "lint": "check incident files",
     "verify": "compare the claims of incidents with clones of the projects",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kb.checks import Observation
     from kb.contribute.draft import Answers
     from kb.conversation import Conversation
-    from kb.corpus.base import KnowledgeBase
+    from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
     from kb.diagnosis.find import FoundRecord
     from kb.guides import Guide, Record
@@ -214,6 +214,10 @@ class Service:
     def guides(self) -> Future[list[Guide]]:
         """All checks and playbooks, in order of their ids."""
         return self._ask(lambda knowledge: list(knowledge.guides.by_id.values()))
+
+    def state(self) -> Future[IndexState]:
+        """The index from which it answers now."""
+        return self._ask(lambda knowledge: knowledge.state)
 
     def refresh(self) -> None:
         """Look for changed incidents before the next request, however soon it comes."""
