@@ -161,6 +161,10 @@ class Service:
         """All checks and playbooks, in order of their ids."""
         return self._ask(lambda knowledge: list(knowledge.guides.by_id.values()))
 
+    def markers(self) -> Future[bytes]:
+        """The compiled signs of failure, for `Scanner.cached`: a scanner serves one thread."""
+        return self._ask(lambda knowledge: knowledge.markers.dump())
+
     def refresh(self) -> None:
         """Look for changed incidents before the next request, however soon it comes."""
         self._looked_at = -REFRESH_SECONDS
