@@ -219,6 +219,10 @@ class Service:
         """The index from which it answers now."""
         return self._ask(lambda knowledge: knowledge.state)
 
+    def markers(self) -> Future[bytes]:
+        """The compiled signs of failure, for `Scanner.cached`: a scanner serves one thread."""
+        return self._ask(lambda knowledge: knowledge.markers.dump())
+
     def refresh(self) -> None:
         """Look for changed incidents before the next request, however soon it comes."""
         self._looked_at = -REFRESH_SECONDS
