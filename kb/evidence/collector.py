@@ -74,7 +74,7 @@ class Collector:
         """Take in the next block."""
         if not self._short:
             self._folded.forget_places()
-        marked = _marked_lines(block)
+        marked = marked_lines(block)
         for start in sorted(marked):
             self._add_marked(block, start, marked[start])
         for number, end in self._signatures.scan(block.data):
@@ -164,7 +164,7 @@ class Collector:
         self._folded.add(line)
 
 
-def _marked_lines(block: MarkedBlock) -> dict[int, set[int]]:
+def marked_lines(block: MarkedBlock) -> dict[int, set[int]]:
     """The lines to look at with the markers that fired on them. Of a block that is full of trouble,
     what lies between is not even sorted by line."""
     last = block.markers_by_line(reversed(block.marks), _MAX_LAST_MARKED_LINES)
