@@ -99,8 +99,10 @@ class Watcher:
         found = {path: self._files(path) for path in self._paths}
         if self._unit is Unit.FILE:
             found = {file: {file: file.name} for files in found.values() for file in files}
-        for path in self._cases.keys() | found.keys():
-            case = self._cases.setdefault(path, Case(path, self._say_once))
+        for path in dict.fromkeys([*self._cases, *found]):
+            if path not in self._cases:
+                self._cases[path] = Case(path, self._say_once)
+            case = self._cases[path]
             case.follow(found.get(path, {}))
             if not case.files and self._unit is Unit.FILE:
                 del self._cases[path]
