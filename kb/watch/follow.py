@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
@@ -25,9 +25,7 @@ _IDLE_LOOKS = 4
 killed process have none."""
 _FINGERPRINT_BYTES = 64
 """The last ones that were read: where others stand in their place, the file was written anew."""
-_MAX_RESCUED_BYTES = 1 << 22
-"""Read of the copy of a log that was cut off: what was written since the last look."""
-
+_PACKED = frozenset({".gz", ".zst", ".xz", ".bz2"})
 _COPY = re.compile(
     r"(?P<log>.+?)(?:[.-](?:\d{1,4}|\d{4}-?\d\d-?\d\d[-T_:.\d]*|old|bak))?(?:\.(?:gz|zst|xz|bz2))?"
 )
@@ -56,6 +54,8 @@ class Follower:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: _OpenFile | None = None
+        self._moves = False
+        """The file lost its name or its content; another one comes next."""
 
     @property
     def is_open(self) -> bool:
@@ -65,7 +65,7 @@ class Follower:
     @property
     def behind(self) -> bool:
         """There is more to read."""
-        return self._file is not None and self._file.behind
+        return self._moves or (self._file is not None and self._file.behind)
 
     @property
     def unfit(self) -> str | None:
@@ -79,14 +79,19 @@ class Follower:
         Raises:
             OSError: the file is there and cannot be read.
         """
-        found = self._stat()
-        if self._file is not None and not self._file.is_at(found):
-            yield from self._end_of_old(self._file, most)
-        elif self._file is not None:
-            yield from self._file.news(self.path, most)
-        elif found is not None:
-            self._file = _OpenFile(_opened(self.path))
-            yield from self._file.rest(most)
+        found, file = self._stat(), self._file
+        self._moves = False
+        if file is None:
+            if found is not None:
+                self._file = _OpenFile(_opened(self.path))
+                yield from self._file.rest(most)
+        elif not file.is_at(found):
+            yield from self._end_of_old(file, most)
+        elif file.is_cut_off() and not file.goes_on_in(_parts(self.path)):
+            yield from file.last_words()
+            self._move_to(self.path)
+        else:
+            yield from file.news(most)
 
     def last_words(self) -> Iterator[Added]:
         """The line that has no end so far."""
@@ -106,11 +111,20 @@ class Follower:
             return None
 
     def _end_of_old(self, file: _OpenFile, most: int) -> Iterator[Added]:
-        """What the file still got that has lost its name."""
+        """What the file still has that lost its name; then comes the part that was written after
+        it, if there are others before the one that has the name now."""
         yield from file.rest(most)
         if not file.behind:
             yield from file.last_words()
-            self.close()
+            newer = (part.path for part in _parts(self.path) if file.is_older_than(part))
+            self._move_to(next(newer, self.path))
+
+    def _move_to(self, path: Path) -> None:
+        """Read the file under this name next, if there is one."""
+        self.close()
+        self._moves = True
+        with suppress(OSError):
+            self._file = _OpenFile(_opened(path))
 
 
 class _OpenFile:
@@ -123,9 +137,10 @@ class _OpenFile:
         """Why nothing is read of it."""
         self._number = number
         self._seen = os.fstat(number)
+        self._offset = 0
+        self._fingerprint = self._pending = b""
+        self._begins = True
         self._idle = 0
-        self._pending = b""
-        self._begin()
 
     def close(self) -> None:
         """Give the system its file back."""
@@ -135,18 +150,37 @@ class _OpenFile:
         """Whether it is what was found under a name."""
         return found is not None and os.path.samestat(self._seen, found)
 
-    def news(self, path: Path, most: int) -> Iterator[Added]:
-        """What was added, also where the file was cut off or written anew meanwhile."""
+    def is_cut_off(self) -> bool:
+        """Whether it was truncated or written anew: what was read last stands there no more."""
+        now = os.fstat(self._number)
+        if (now.st_size, now.st_mtime_ns) == (self._seen.st_size, self._seen.st_mtime_ns):
+            return False
+        return now.st_size < self._offset or not self._continues(self._number)
+
+    def goes_on_in(self, parts: Iterable[_Part]) -> bool:
+        """Read on in the copy that was made of it, if one of these is it."""
+        for part in parts if self._fingerprint else ():
+            with suppress(OSError):
+                number = _opened(part.path)
+                if self._continues(number):
+                    self.close()
+                    self._number, self._seen = number, os.fstat(number)
+                    return True
+                os.close(number)
+        return False
+
+    def is_older_than(self, part: _Part) -> bool:
+        """Whether the other was written after it."""
+        return part.written > os.fstat(self._number).st_mtime_ns
+
+    def news(self, most: int) -> Iterator[Added]:
+        """What was added; the beginning of a line, if it stays one."""
         before, self._seen = self._seen, os.fstat(self._number)
         if self._seen.st_size == self._offset and self._seen.st_mtime_ns == before.st_mtime_ns:
             self._idle += 1
+            self.behind = False
             if self._idle >= _IDLE_LOOKS:
                 yield from self.last_words()
-        elif self._seen.st_size < self._offset or not self._continues():
-            yield from self._rescued(path)
-            yield from self.last_words()
-            self._begin()
-            self.behind = True
         else:
             yield from self.rest(most)
 
@@ -169,30 +203,16 @@ class _OpenFile:
             yield self._added(self._pending)
             self._pending = b""
 
-    def _begin(self) -> None:
-        self._offset, self._fingerprint, self._pending, self._begins = 0, b"", b"", True
-        self.unfit = None
-
-    def _continues(self) -> bool:
-        """Whether what was read last still stands there."""
+    def _continues(self, number: int) -> bool:
+        """Whether what was read last stands in a file."""
         start = self._offset - len(self._fingerprint)
-        return os.pread(self._number, len(self._fingerprint), start) == self._fingerprint
+        return os.pread(number, len(self._fingerprint), start) == self._fingerprint
 
     def _skip_hole(self) -> None:
         """Behind a log that was cut off, a writer may go on at its old place: zeros lie before."""
         if hasattr(os, "SEEK_DATA"):
             with suppress(OSError):  # nothing but a hole follows, or holes are not told
                 self._offset = os.lseek(self._number, self._offset, os.SEEK_DATA)
-
-    def _rescued(self, path: Path) -> Iterator[Added]:
-        """What was written before the log was cut off, from the copy that was made of it."""
-        length = len(self._fingerprint)
-        for copy in sorted(path.parent.glob(f"{escape(path.name)}[.-]*")) if length else ():
-            with suppress(OSError), copy.open("rb") as file:
-                file.seek(self._offset - length)
-                if file.read(length) == self._fingerprint:
-                    yield from self._whole_lines(file.read(_MAX_RESCUED_BYTES))
-                    return
 
     def _whole_lines(self, data: bytes) -> Iterator[Added]:
         if not data:
@@ -210,6 +230,28 @@ class _OpenFile:
     def _added(self, data: bytes) -> Added:
         begins, self._begins = self._begins, False
         return Added(data, begins)
+
+
+class _Part(msgspec.Struct, frozen=True, order=True):
+    """A rotated part of a log."""
+
+    written: int
+    """When it was, in nanoseconds."""
+    path: Path
+
+
+def _parts(path: Path) -> list[_Part]:
+    """The rotated parts of a log that can be read on, the oldest first."""
+    found = []
+    for beside in path.parent.glob(f"{escape(path.name)}[.-]*"):
+        with suppress(OSError):
+            if _is_plain_copy(beside):
+                found.append(_Part(beside.stat().st_mtime_ns, beside))
+    return sorted(found)
+
+
+def _is_plain_copy(path: Path) -> bool:
+    return is_copy(path) and path.suffix not in _PACKED and path.is_file()
 
 
 def _opened(path: Path) -> int:

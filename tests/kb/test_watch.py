@@ -93,6 +93,21 @@ def test_a_renamed_log_is_read_to_its_end_and_then_the_new_one(
     assert news(follower) == [(b"two\n", False), (b"three", False), (b"four\n", True)]
 
 
+def test_parts_that_were_rotated_between_two_looks_are_read_in_turn(
+    log: Path, follower: Follower
+) -> None:
+    append(log, "one\n")
+    news(follower)
+    for number, text in enumerate(("two\n", "three\n", "four\n")):
+        append(log, text)
+        os.utime(log, (number, number))
+        log.rename(log.with_name(f"train.log.{3 - number}"))
+    append(log, "five\n")
+    os.utime(log, (9, 9))
+    read = b"".join(data for data, _ in news(follower, looks=9))
+    assert read == b"two\nthree\nfour\nfive\n"
+
+
 def test_a_removed_log_is_read_to_its_end(log: Path, follower: Follower) -> None:
     append(log, "one\n")
     news(follower)
