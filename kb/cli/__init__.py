@@ -23,6 +23,7 @@ COMMANDS = {
     "ask": "diagnose an error, a log or a directory of logs",
     "chat": "discuss an error in a plain terminal",
     "classify": "diagnose many logs and count the incidents in them",
+    "watch": "follow growing logs and say what happens",
     "collect": "write a script that gathers evidence on the nodes",
     "mcp": "serve the tools for agents (Model Context Protocol)",
     "show": "print one incident",

@@ -70,7 +70,7 @@ class Collector:
         self._signatures = signatures
         self._folded = FoldedLines()
         # A line of an error is not to be lost between a thousand warnings, so each has its own.
-        self._any, self._grave = _Attention(), _Attention()
+        self._any, self._grave = Attention(), Attention()
         self._hits: dict[Pattern, SignatureHit] = {}
         self._masks: dict[bytes, str] = {}
         """Of lines that are no failures, by their shape."""
@@ -200,7 +200,7 @@ def _shape(raw: bytes) -> bytes:
     return _COUNTER.sub(b"1", raw)
 
 
-class _Attention:
+class Attention:
     """Chooses which marked lines of a block are looked at. Of a block that is full of trouble, what
     lies between its first and its last lines is not; of one that follows a block which only
     repeated what is known, even fewer are."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
     from kb.diagnosis.find import FoundRecord
+    from kb.evidence.survey import Survey
     from kb.guides import Guide, Record
     from kb.incident import Incident, Kind
-    from kb.log import Log
+    from kb.log import Block, Log
     from kb.settings import Settings
 
 Result = TypeVar("Result")
@@ -143,6 +144,16 @@ class Service:
             return find_records(text, kinds, knowledge)[:most]
 
         return self._ask(find)
+
+    def survey(self, blocks: Sequence[Block]) -> Future[tuple[Survey, ...]]:
+        """Which lines of each block are worth a diagnosis; an older diagnosis goes on."""
+
+        def look(knowledge: KnowledgeBase) -> tuple[Survey, ...]:
+            from kb.evidence.survey import survey
+
+            return tuple(survey(block, knowledge.signatures, knowledge.markers) for block in blocks)
+
+        return self._ask(look)
 
     def reply(self, conversation: Conversation, text: str) -> Future[Conversation]:
         """Take in what the user says. If that fails unforeseen, the conversation goes on without
