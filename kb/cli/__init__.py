@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +27,7 @@ COMMANDS = {
     "collect": "write a script that gathers evidence on the nodes",
     "show": "print one incident",
     "list": "list all incidents",
+    "import": "make a backlog of reports searchable, as leads",
     "new": "draft a new incident, from a log or from scratch",
     "index": "build or update the index",
     "lint": "check incident files",
@@ -36,7 +38,7 @@ COMMANDS = {
     "doctor": "check the installation",
     "completion": "print the shell completion script",
 }
-"""Every command and its help; each command is in the module of the same name."""
+"""Every command and its help; each command is in the module of its name (`import_`)."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -76,7 +78,8 @@ class _LazyGroup(click.Group):
 
 
 def _import_command(name: str) -> click.Command:
-    command: click.Command = importlib.import_module(f"kb.cli.{name}").command
+    module = f"{name}_" if iskeyword(name) else name
+    command: click.Command = importlib.import_module(f"kb.cli.{module}").command
     return command
 
 
