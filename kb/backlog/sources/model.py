@@ -12,10 +12,12 @@ class Why(StrEnum):
     """Why something is left out; the words that a summary counts."""
 
     BOT = "written by a bot"
-    PULL_REQUEST = "pull requests"
-    TEMPLATE = "empty templates"
+    PULL_REQUEST = "a pull request"
+    EMPTY = "nothing is told in it"
     NO_REPORTS = "no reports in it"
+    NOT_TEXT = "not text"
     TOO_LARGE = "too large"
+    OUTSIDE = "a link out of the folder"
     BROKEN = "cannot be read"
 
 
@@ -31,6 +33,14 @@ class Skipped(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         """The notice about it."""
         return f"{self.source}: {self.why}" + (f" ({self.detail})" if self.detail else "")
+
+
+class UnreadableError(Exception):
+    """The rest of a source cannot be read."""
+
+    def __init__(self, why: Why, detail: str) -> None:
+        self.why, self.detail = why, detail
+        super().__init__(detail)
 
 
 class Source(msgspec.Struct, frozen=True):
