@@ -20,6 +20,8 @@ _SHORT_CHARACTERS = 450
 """A post no longer than this is quoted whole."""
 _MAX_POST_CHARACTERS = 20_000
 """Read of a post."""
+_MIN_REPEATED_CHARACTERS = 25
+"""Of a line that is a repetition if it was there before; "Thanks!" is none."""
 _MIN_TOLD_CHARACTERS = 36
 """Of a sentence that tells a remedy; a shorter one thanks for it."""
 _SENTENCES_BEHIND = 3
@@ -56,6 +58,13 @@ _FIXES = re.compile(r"fix|solv|resol|revert|address|correct|修复|解决", re.I
 _QUOTED = re.compile(
     r"^[ \t]{0,3}>.*\n?|^.*\b(?:wrote|写道)[:：][ \t]*\n?|<!--.*?-->", re.MULTILINE
 )
+_ANSWERED_MAIL = re.compile(
+    r"^[ \t]*(?:On (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    r"[a-z]*,? [^\n]{0,40}\b\d{4}\b[^\n]{0,20}(?:\d\d?:\d\d|,)|-{3,} ?Original Message"
+    r"|You are receiving this because|Reply to this email directly).*\Z",
+    re.MULTILINE | re.DOTALL,
+)
+"""The mail that a mail answers, below it."""
 _IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|<img\b[^>\n]*>", re.IGNORECASE)
 
 
@@ -115,7 +124,7 @@ def ending(thread: Thread) -> Ending:
     is_document = _is_document(thread)
     posts = [
         _read(place, post, _may_add if place == 0 and not is_document else _anything)
-        for place, post in enumerate(thread.posts)
+        for place, post in enumerate(_without_repeats(thread.posts))
         if place == 0 or post.role is not Role.BOT
     ]
     answers = posts[1:]
@@ -133,7 +142,7 @@ def ending(thread: Thread) -> Ending:
 
 def _read(place: int, post: Post, wanted: Callable[[str], bool]) -> _Read:
     """A post, and what those of its sentences say that are wanted."""
-    text = _own_words(post.text[:_MAX_POST_CHARACTERS])
+    text = _own_words(post.text[:_MAX_POST_CHARACTERS]) if post.accepted else post.text.strip()
     found = tuple(sentences(text))
     says = tuple(
         reading(one.text) if not one.is_code and wanted(one.text) else Says.NOTHING for one in found
@@ -150,9 +159,21 @@ def _may_add(sentence: str) -> bool:
     return _ADDED.match(sentence) is not None or _AROUND.search(sentence) is not None
 
 
+def _without_repeats(posts: Sequence[Post]) -> Iterator[Post]:
+    """The posts without lines of earlier ones: answers repeat what they answer, and exports lose
+    the signs that tell so."""
+    known: set[str] = set()
+    for post in posts:
+        lines = _own_words(post.text[:_MAX_POST_CHARACTERS]).split("\n")
+        new = [line for line in lines if line.strip() not in known]
+        known |= {line.strip() for line in lines if len(line.strip()) >= _MIN_REPEATED_CHARACTERS}
+        yield msgspec.structs.replace(post, text=post.text if post.accepted else "\n".join(new))
+
+
 def _own_words(text: str) -> str:
-    """A post without what it repeats of others."""
-    return _IMAGE.sub("", _QUOTED.sub("", text.replace("\r\n", "\n"))).strip()
+    """A post without what it quotes of others."""
+    plain = _QUOTED.sub("", _ANSWERED_MAIL.sub("", text.replace("\r\n", "\n")))
+    return _IMAGE.sub("", plain).strip()
 
 
 def _is_open(thread: Thread) -> bool:
@@ -219,7 +240,7 @@ def _helped(earlier: Sequence[_Read], thanks: _Read) -> _Read | None:
 
 
 def _advises(read: _Read) -> bool:
-    told = Says.ADVICE | Says.CHANGE | Says.SOLVED
+    told = Says.ADVICE | Says.CHANGE | Says.SOLVED | Says.EXPLAINS
     return any(says & told and not says & Says.DENIED for says in read.says)
 
 

@@ -25,6 +25,8 @@ class Says(Flag):
     """A change or a release ends it."""
     ADVICE = auto()
     """What to do."""
+    EXPLAINS = auto()
+    """Why it is so."""
     DENIED = auto()
     """The trouble goes on, or something did not help."""
     UNSOLVED = auto()
@@ -85,6 +87,7 @@ def reading(sentence: str) -> Says:
         ("hedged", Says.HEDGED),
         ("did", Says.DID),
         ("over", Says.OVER),
+        ("explains", Says.EXPLAINS),
     ):
         if _has(kind, text, lowered):
             says |= what
