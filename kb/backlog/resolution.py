@@ -204,8 +204,9 @@ def _is_resolved(thread: Thread, posts: Sequence[_Read], best: _Candidate | None
         read.has(Says.WORKED | Says.OVER) for read in (*answers[-_LAST_POSTS:], *told)
     ):
         return True
-    least = _Rank.SOLVED if _is_open(thread) else _Rank.STORY
-    return best is not None and best.rank >= least
+    if best is None or any(read.has(Says.UNSOLVED) for read in answers if read.place > best.post):
+        return False
+    return best.rank >= (_Rank.SOLVED if _is_open(thread) else _Rank.STORY)
 
 
 def _accepted(answers: Sequence[_Read]) -> Iterator[_Candidate]:
