@@ -22,6 +22,8 @@ _MAX_POST_CHARACTERS = 20_000
 """Read of a post."""
 _MIN_REPEATED_CHARACTERS = 25
 """Of a line that is a repetition if it was there before; "Thanks!" is none."""
+_FIRST_SENTENCES, _SENTENCES_OF_THANKS = 3, 8
+"""Where thanks stand in a post, and how long one is that is all thanks."""
 _MIN_TOLD_CHARACTERS = 36
 """Of a sentence that tells a remedy; a shorter one thanks for it."""
 _SENTENCES_BEHIND = 3
@@ -128,8 +130,11 @@ def ending(thread: Thread) -> Ending:
         if place == 0 or post.role is not Role.BOT
     ]
     answers = posts[1:]
-    candidates = [*_accepted(answers), *_confirmed(answers), *_told(answers)]
-    candidates += _in_document(posts) if is_document else _added(posts[:1])
+    candidates = [*_accepted(answers)]
+    if is_document:
+        candidates += _in_document(posts)
+    else:
+        candidates += [*_confirmed(answers), *_told(answers), *_added(posts[:1])]
     if not candidates and not _is_open(thread) and not _is_unsolved(thread):
         candidates += _advised(answers)
     best = max(candidates, default=None)
@@ -218,11 +223,20 @@ def _accepted(answers: Sequence[_Read]) -> Iterator[_Candidate]:
 def _confirmed(answers: Sequence[_Read]) -> Iterator[_Candidate]:
     """What was advised before somebody said that it worked."""
     for number, read in enumerate(answers):
-        if read.has(Says.WORKED) and not _tells_its_own(read):
+        if _confirms(read) and not _tells_its_own(read):
             helped = _helped(answers[:number], read)
             if helped is not None:
                 rank = _Rank.CONFIRMED if read.by_reporter else _Rank.CONFIRMED - 12
                 yield _Candidate(rank, helped.place, helped.place, _most_telling(helped))
+
+
+def _confirms(read: _Read) -> bool:
+    """Whether a post says near its beginning that it worked, as thanks do; an essay may speak of
+    anything that works."""
+    return any(
+        place < _FIRST_SENTENCES or len(read.sentences) <= _SENTENCES_OF_THANKS
+        for place in read.places(Says.WORKED)
+    )
 
 
 def _tells_its_own(read: _Read) -> bool:
@@ -313,7 +327,7 @@ def _in_document(posts: Sequence[_Read]) -> Iterator[_Candidate]:
             rank += 2 * bool(says & Says.CHANGE and _FIXES.search(read.sentences[place].text))
             if rank and (not says & Says.OVER or says & Says.SOLVED):
                 yield _Candidate(_Rank.STORY + rank - 3, place, read.place, place)
-            elif says & Says.DID:
+            elif says & Says.DID and place:
                 yield _Candidate(_Rank.AROUND, place, read.place, place)
 
 
