@@ -85,7 +85,7 @@ def _tell(summary: Summary, store: BacklogStore) -> None:
 def _forget(name: str) -> None:
     from kb.backlog.importing import forget, locked
     from kb.backlog.library import path_of
-    from kb.cli.unknown import unknown
+    from kb.errors import unknown
     from kb.paths import backlogs
 
     path = path_of(name)
