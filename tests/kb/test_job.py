@@ -17,6 +17,7 @@ from kb.diagnosis.scan import scan_log
 from kb.evaluate.jobs import read_truths
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.job import FailureKind, Job, analyse
+from kb.job.model import Explanation
 from kb.log import Log
 from kb.log.layout import origin_of
 from kb.log.timestamps import Calendar, read_stamp
@@ -467,3 +468,19 @@ def test_what_a_person_says_around_a_paste_is_the_failure_of_no_rank(
     text = f"{ranks}{said}\n" if behind else f"{said}\n{ranks}"
     job = job_of(write(tmp_path, {"paste.txt": text}) / "paste.txt")
     assert (job.failed, job.culprits) == (False, ())
+
+
+def test_a_node_that_never_joined_is_no_rank_that_hangs(tmp_path: Path) -> None:
+    said = "starting the agent\nRendezvousTimeoutError\n"
+    job = job_of(write(tmp_path, {"gpu01.log": said, "gpu02.log": said}))
+    assert job.kind is FailureKind.RENDEZVOUS
+    assert job.finding == Explanation.NEVER_JOINED
+
+
+def test_how_many_ranks_there_are_is_no_part_of_what_a_rank_says(tmp_path: Path) -> None:
+    said = "".join(f"rank {rank} of 4: model built\n" for rank in range(4))
+    log = tmp_path / "all.log"
+    log.write_text(f"{said}[rank1]: RuntimeError: CUDA error: out of memory\n")
+    job = job_of(log)
+    assert [group.text for group in job.others] == ["model built"]
+    assert job.others[0].line == 1
