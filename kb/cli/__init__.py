@@ -7,13 +7,14 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kb import __version__
-from kb.errors import KbError, LogError
+from kb.errors import KbError, LogError, unknown
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,10 +24,15 @@ COMMANDS = {
     "ask": "diagnose an error, a log or a directory of logs",
     "chat": "discuss an error in a plain terminal",
     "classify": "diagnose many logs and count the incidents in them",
+    "watch": "follow growing logs and say what happens",
     "collect": "write a script that gathers evidence on the nodes",
+    "mcp": "serve the tools for agents (Model Context Protocol)",
     "show": "print one incident",
     "list": "list all incidents",
+    "import": "make a backlog of reports searchable, as leads",
     "new": "draft a new incident, from a log or from scratch",
+    "serve": "serve diagnoses, records and pages over HTTP",
+    "site": "write all records as a static web site",
     "index": "build or update the index",
     "lint": "check incident files",
     "verify": "compare the claims of incidents with clones of the projects",
@@ -36,7 +42,7 @@ COMMANDS = {
     "doctor": "check the installation",
     "completion": "print the shell completion script",
 }
-"""Every command and its help; each command is in the module of the same name."""
+"""Every command and its help; each command is in the module of its name (`import_`)."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -88,13 +94,12 @@ def follow_option(function: Function) -> Function:
 
 
 def _import_command(name: str) -> click.Command:
-    command: click.Command = importlib.import_module(f"kb.cli.{name}").command
+    module = f"{name}_" if iskeyword(name) else name
+    command: click.Command = importlib.import_module(f"kb.cli.{module}").command
     return command
 
 
 def _not_found(name: str) -> KbError:
-    from kb.cli.unknown import unknown
-
     if " " in name or "\n" in name:
         return KbError('to ask about a text, use: kb ask "..."')
     if "/" in name or "." in name:
