@@ -192,6 +192,9 @@ class Group(msgspec.Struct, frozen=True):
     ranks: tuple[int, ...]
     text: str
     hosts: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    """Where the first of them said it."""
 
     @property
     def size(self) -> int:
