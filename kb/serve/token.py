@@ -5,12 +5,15 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
 from kb.errors import KbError
+from kb.files import read_given
 
 VARIABLE = "KB_TOKEN"
 """The environment variable that holds the token: arguments are seen by all users of a machine."""
+_MAX_FILE_BYTES = 4_096
 _MIN_TOKEN_CHARACTERS = 16
 """A shorter one is guessed."""
 
@@ -27,10 +30,32 @@ def token_of_environment() -> str:
         KbError: it is short, or no header can hold it.
     """
     token = os.environ.get(VARIABLE, "")
+    return checked(token, VARIABLE) if token else ""
+
+
+def token_in(file: Path) -> str:
+    """The token that is the first line of a file.
+
+    Raises:
+        KbError: it cannot be read, is short, or no header can hold it.
+    """
+    try:
+        data = read_given(file, _MAX_FILE_BYTES)
+    except OSError as error:
+        raise KbError(f"cannot read {file}: {error.strerror or error}") from error
+    return checked(data.decode("utf-8", "replace").partition("\n")[0].strip(), str(file))
+
+
+def checked(token: str, source: str) -> str:
+    """The token.
+
+    Raises:
+        KbError: it is short, or no header can hold it.
+    """
     fits = len(token) >= _MIN_TOKEN_CHARACTERS and token.isascii() and token.isprintable()
-    if token and not fits:
+    if not fits:
         raise KbError(
-            f"{VARIABLE} must have at least {_MIN_TOKEN_CHARACTERS} printable ASCII characters;"
+            f"{source} must have at least {_MIN_TOKEN_CHARACTERS} printable ASCII characters;"
             " make one: openssl rand -hex 32"
         )
     return token

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from kb.checks import Observation
     from kb.contribute.draft import Answers
     from kb.conversation import Conversation
-    from kb.corpus.base import KnowledgeBase
+    from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
     from kb.diagnosis.find import FoundRecord
+    from kb.evidence.survey import Survey
     from kb.guides import Guide, Record
     from kb.incident import Incident, Kind
-    from kb.log import Log
+    from kb.log import Block, Log
     from kb.settings import Settings
 
 Result = TypeVar("Result")
@@ -144,6 +145,16 @@ class Service:
 
         return self._ask(find)
 
+    def survey(self, blocks: Sequence[Block]) -> Future[tuple[Survey, ...]]:
+        """Which lines of each block are worth a diagnosis; an older diagnosis goes on."""
+
+        def look(knowledge: KnowledgeBase) -> tuple[Survey, ...]:
+            from kb.evidence.survey import survey
+
+            return tuple(survey(block, knowledge.signatures, knowledge.markers) for block in blocks)
+
+        return self._ask(look)
+
     def reply(self, conversation: Conversation, text: str) -> Future[Conversation]:
         """Take in what the user says. If that fails unforeseen, the conversation goes on without
         it, and says so."""
@@ -214,6 +225,14 @@ class Service:
     def guides(self) -> Future[list[Guide]]:
         """All checks and playbooks, in order of their ids."""
         return self._ask(lambda knowledge: list(knowledge.guides.by_id.values()))
+
+    def state(self) -> Future[IndexState]:
+        """The index from which it answers now."""
+        return self._ask(lambda knowledge: knowledge.state)
+
+    def markers(self) -> Future[bytes]:
+        """The compiled signs of failure, for `Scanner.cached`: a scanner serves one thread."""
+        return self._ask(lambda knowledge: knowledge.markers.dump())
 
     def refresh(self) -> None:
         """Look for changed incidents before the next request, however soon it comes."""
