@@ -119,12 +119,19 @@ class McpApp(msgspec.Struct, frozen=True):
         return self._manager.run()
 
 
-def mcp_app(service: Service, roots: Sequence[Path] = (), *, loopback: bool = True) -> McpApp:
+def mcp_app(
+    service: Service,
+    roots: Sequence[Path] = (),
+    *,
+    loopback: bool = True,
+    one_process: bool = True,
+) -> McpApp:
     """The server over streamable HTTP. What a client announces as its roots lies on its own
     machine, so only `roots` are read.
 
     With `loopback`, calls by another name than this machine's own are refused, so that no page in a
-    browser reaches the server; without it, who routes here checks a token.
+    browser reaches the server; without it, who routes here checks a token. Where several processes
+    answer at one address, there are no sessions: any of them takes the next request of a client.
     """
     guard = TransportSecuritySettings(
         enable_dns_rebinding_protection=loopback,
@@ -132,7 +139,9 @@ def mcp_app(service: Service, roots: Sequence[Path] = (), *, loopback: bool = Tr
         allowed_origins=[f"http://{host}:*" for host in _LOOPBACK],
     )
     server = mcp_server(service, roots, ask_client=False)
-    manager = StreamableHTTPSessionManager(server, security_settings=guard)
+    manager = StreamableHTTPSessionManager(
+        server, stateless=not one_process, security_settings=guard
+    )
     return McpApp(StreamableHTTPASGIApp(manager), manager)
 
 
