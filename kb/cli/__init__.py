@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,7 @@ COMMANDS = {
     "mcp": "serve the tools for agents (Model Context Protocol)",
     "show": "print one incident",
     "list": "list all incidents",
+    "import": "make a backlog of reports searchable, as leads",
     "new": "draft a new incident, from a log or from scratch",
     "serve": "serve diagnoses, records and pages over HTTP",
     "site": "write all records as a static web site",
@@ -40,7 +42,7 @@ COMMANDS = {
     "doctor": "check the installation",
     "completion": "print the shell completion script",
 }
-"""Every command and its help; each command is in the module of the same name."""
+"""Every command and its help; each command is in the module of its name (`import_`)."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -92,7 +94,8 @@ def follow_option(function: Function) -> Function:
 
 
 def _import_command(name: str) -> click.Command:
-    command: click.Command = importlib.import_module(f"kb.cli.{name}").command
+    module = f"{name}_" if iskeyword(name) else name
+    command: click.Command = importlib.import_module(f"kb.cli.{module}").command
     return command
 
 

@@ -47,6 +47,7 @@ from kb.rules.rows import (
     Ending,
     ExitBlock,
     ExitReport,
+    Export,
     Failure,
     Generation,
     Host,
@@ -141,6 +142,20 @@ def test_a_prefix_is_taken_off(row: Prefix) -> None:
         ), example
     for example in row.not_examples:
         assert split_prefix(example).text == example
+
+
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=row.name) for row in read_rows("exports", "export", Export)]
+)
+def test_an_export_is_unwrapped(row: Export) -> None:
+    for example in row.examples:
+        (block,) = Log.from_text(example).blocks()
+        assert block.data.decode().rstrip("\n") == row.yields, example
+        said = split_prefix(row.yields)
+        assert said.text == "boom"
+    for example in row.not_examples:
+        (block,) = Log.from_text(example).blocks()
+        assert block.data.decode() == example
 
 
 @each(*read_rows("masks", "mask", Mask))
