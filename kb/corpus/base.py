@@ -26,9 +26,14 @@ from kb.corpus.sync import (
     tier_store,
 )
 from kb.corpus.tier import Tier, TierName
+from kb.evidence import Evidence
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.incident import Incident
+from kb.lead import Lead
 from kb.settings import Settings
+
+LeadFinder = Callable[[Evidence], tuple[Lead, ...]]
+"""Looks into the user's own backlog. It must not raise: no lead is worth a diagnosis."""
 
 NO_TIERS: Mapping[TierName, Tier] = MappingProxyType({})
 
@@ -63,6 +68,8 @@ class KnowledgeBase:
         self._encoder = encoder
         self._sync = sync
         self._guides_sync = guides_sync
+        self.find_leads: LeadFinder = lambda _evidence: ()
+        """Set by the service: a run over many logs asks for none."""
         self._ahead = ThreadPoolExecutor(1, "encode ahead")
         self._load_scanners()
 

@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from index.progress import Notify, Report, silent_notify, silent_report
 from kb.errors import CorpusError, KbError, short_name, unknown
+from kb.paths import backlogs
 
 if TYPE_CHECKING:
+    from kb.backlog import Backlog
     from kb.checks import Observation
     from kb.contribute.draft import Answers
     from kb.conversation import Conversation
     from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
     from kb.diagnosis.find import FoundRecord
+    from kb.evidence import Evidence
+    from kb.evidence.survey import Survey
     from kb.guides import Guide, Record
     from kb.incident import Incident, Kind
-    from kb.log import Log
+    from kb.lead import Lead
+    from kb.log import Block, Log
     from kb.settings import Settings
 
 Result = TypeVar("Result")
@@ -69,6 +74,7 @@ class Service:
         self._notify = notify
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="service")
         self._knowledge: KnowledgeBase | None = None
+        self._backlog: Backlog | None = None
         self._looked_at = -REFRESH_SECONDS
         self._closed = False
         self._stop = threading.Event()
@@ -143,6 +149,16 @@ class Service:
             return find_records(text, kinds, knowledge)[:most]
 
         return self._ask(find)
+
+    def survey(self, blocks: Sequence[Block]) -> Future[tuple[Survey, ...]]:
+        """Which lines of each block are worth a diagnosis; an older diagnosis goes on."""
+
+        def look(knowledge: KnowledgeBase) -> tuple[Survey, ...]:
+            from kb.evidence.survey import survey
+
+            return tuple(survey(block, knowledge.signatures, knowledge.markers) for block in blocks)
+
+        return self._ask(look)
 
     def reply(self, conversation: Conversation, text: str) -> Future[Conversation]:
         """Take in what the user says. If that fails unforeseen, the conversation goes on without
@@ -219,6 +235,10 @@ class Service:
         """The index from which it answers now."""
         return self._ask(lambda knowledge: knowledge.state)
 
+    def markers(self) -> Future[bytes]:
+        """The compiled signs of failure, for `Scanner.cached`: a scanner serves one thread."""
+        return self._ask(lambda knowledge: knowledge.markers.dump())
+
     def refresh(self) -> None:
         """Look for changed incidents before the next request, however soon it comes."""
         self._looked_at = -REFRESH_SECONDS
@@ -271,7 +291,9 @@ class Service:
     def _opened(self) -> KnowledgeBase:
         from kb.corpus.base import KnowledgeBase
 
-        return KnowledgeBase.open(self._settings, self._reported, self._notify)
+        knowledge = KnowledgeBase.open(self._settings, self._reported, self._notify)
+        knowledge.find_leads = self._find_leads
+        return knowledge
 
     def _refresh(self, knowledge: KnowledgeBase) -> None:
         try:
@@ -284,6 +306,21 @@ class Service:
             raise SupersededError
         self._report(done, total)
 
+    def _find_leads(self, evidence: Evidence) -> tuple[Lead, ...]:
+        """What the user's own backlog holds about some evidence. Whatever is wrong with it is told,
+        and disturbs no diagnosis."""
+        if self._knowledge is None or not backlogs():
+            return ()
+        from kb.backlog import Backlog, find_leads
+        from kb.containment import contained
+
+        self._backlog = self._backlog or Backlog(self._notify)
+        with contained("no leads are shown", self._notify):
+            return find_leads(evidence, self._backlog, self._knowledge.encoder)
+        return ()
+
     def _release(self) -> None:
+        if self._backlog is not None:
+            self._backlog.close()
         if self._knowledge is not None:
             self._knowledge.close()
