@@ -28,6 +28,8 @@ _MAX_FACTS = 12
 _MAX_TITLE_CHARACTERS = 300
 _MIN_CHARACTERS = 10
 """Of title and symptom together; less cannot be searched."""
+_MIN_ANSWERED = 3
+"""... but for a question that has an answer: in Chinese a few characters say much."""
 _ID_CHARACTERS = 16
 
 
@@ -35,9 +37,9 @@ def to_report(thread: Thread, name: str) -> Report | None:
     """The report of a thread in the import `name`; None where nothing in it can be searched."""
     first = told(thread.posts[0].text) if thread.posts else told("")
     title = _title(thread.title)
-    if len(title) + len(first.story) < _MIN_CHARACTERS:
-        return None
     end = ending(thread)
+    if len(title) + len(first.story) < (_MIN_ANSWERED if end.resolution else _MIN_CHARACTERS):
+        return None
     return Report(
         id=hashlib.sha256(f"{name}\0{thread.source}".encode()).hexdigest()[:_ID_CHARACTERS],
         source=thread.source,

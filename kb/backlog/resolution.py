@@ -20,6 +20,8 @@ _SHORT_CHARACTERS = 450
 """A post no longer than this is quoted whole."""
 _MAX_POST_CHARACTERS = 20_000
 """Read of a post."""
+_MIN_TOLD_CHARACTERS = 36
+"""Of a sentence that tells a remedy; a shorter one thanks for it."""
 _SENTENCES_BEHIND = 3
 """Quoted behind the one that tells it, as far as they fit."""
 _LAST_POSTS = 3
@@ -42,6 +44,13 @@ _ADDED = re.compile(
     re.IGNORECASE,
 )
 """A reporter adds to the first post how it ended."""
+_AROUND = re.compile(
+    r"\b(?:downgrad|upgrad|revert|roll|set|us|disabl|remov|add|chang|switch|replac|install|pass)"
+    r"\w*\b.{0,120}\b(?:fix(?:es|ed)?|solve[sd]?|resolve[sd]?|works?|worked|helps?)\b"
+    r"|\bworkaround\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A way around the trouble that the reporter knew."""
 _QUOTED = re.compile(
     r"^[ \t]{0,3}>.*\n?|^.*\b(?:wrote|写道)[:：][ \t]*\n?|<!--.*?-->", re.MULTILINE
 )
@@ -53,6 +62,7 @@ class _Rank(IntEnum):
     there is room for who says it and how concretely."""
 
     ADVICE = 30
+    AROUND = 40
     STORY = 60
     CHANGE = 70
     SOLVED = 80
@@ -113,7 +123,7 @@ def ending(thread: Thread) -> Ending:
     best = max(candidates, default=None)
     return Ending(
         _quoted(posts, best) if best else None,
-        _is_resolved(thread, answers, best),
+        _is_resolved(thread, posts, best),
         thread.duplicate_of or next(filter(None, map(_duplicate, answers)), None),
     )
 
@@ -149,12 +159,13 @@ def _is_document(thread: Thread) -> bool:
     )
 
 
-def _is_resolved(thread: Thread, answers: Sequence[_Read], best: _Candidate | None) -> bool:
+def _is_resolved(thread: Thread, posts: Sequence[_Read], best: _Candidate | None) -> bool:
     """Somebody says or shows so. A state alone counts where a person chose it among others."""
     if _is_unsolved(thread):
         return False
+    answers, told = posts[1:], posts[:1] if _is_document(thread) else ()
     if _SOLVED_STATES.search(thread.state) or any(
-        read.has(Says.WORKED) for read in answers[-_LAST_POSTS:]
+        read.has(Says.WORKED | Says.OVER) for read in (*answers[-_LAST_POSTS:], *told)
     ):
         return True
     least = _Rank.SOLVED if _is_open(thread) else _Rank.STORY
@@ -180,17 +191,21 @@ def _confirmed(answers: Sequence[_Read]) -> Iterator[_Candidate]:
 def _tells_its_own(read: _Read) -> bool:
     """Whether a post tells its own remedy, and does not only thank for one."""
     told = (read.sentences[place].text for place in read.places(Says.SOLVED | Says.CHANGE))
-    return any(is_concrete(text) or len(text) > 60 for text in told)
+    return any(is_concrete(text) or len(text) > _MIN_TOLD_CHARACTERS for text in told)
 
 
 def _helped(earlier: Sequence[_Read], thanks: _Read) -> _Read | None:
     """The last post before the thanks that gave advice, of somebody else where roles tell."""
     of_others = [read for read in reversed(earlier) if read.post.role is not thanks.post.role]
-    told = Says.ADVICE | Says.CHANGE | Says.SOLVED
-    helped = [read for read in of_others or list(reversed(earlier)) if read.has(told)]
+    helped = [read for read in of_others or list(reversed(earlier)) if _advises(read)]
     if not helped and thanks.by_reporter:
         helped = [read for read in of_others if any(is_concrete(s.text) for s in read.sentences)]
     return helped[0] if helped else None
+
+
+def _advises(read: _Read) -> bool:
+    told = Says.ADVICE | Says.CHANGE | Says.SOLVED
+    return any(says & told and not says & Says.DENIED for says in read.says)
 
 
 def _most_telling(read: _Read) -> int:
@@ -258,17 +273,22 @@ def _in_document(posts: Sequence[_Read]) -> Iterator[_Candidate]:
                 continue
             rank = 5 * bool(says & Says.WORKED) + 3 * bool(says & Says.SOLVED)
             rank += 2 * bool(says & Says.CHANGE)
-            if rank:
+            if rank and not says & Says.OVER:
                 yield _Candidate(_Rank.STORY + rank - 3, place, read.place, place)
+            elif says & Says.DID:
+                yield _Candidate(_Rank.AROUND, place, read.place, place)
 
 
 def _added(first: Sequence[_Read]) -> Iterator[_Candidate]:
-    """What the reporter added to the first post."""
+    """What the reporter added to the first post, or found to help before writing it."""
     told = Says.SOLVED | Says.WORKED | Says.ADVICE | Says.CHANGE
     for read in first:
         for place in read.places(told):
-            if _ADDED.match(read.sentences[place].text):
+            text = read.sentences[place].text
+            if _ADDED.match(text):
                 yield _Candidate(_Rank.STORY, place, read.place, place)
+            elif {*read.says[place]} >= {Says.WORKED, Says.SOLVED} and _AROUND.search(text):
+                yield _Candidate(_Rank.AROUND, place, read.place, place)
 
 
 def _duplicate(read: _Read) -> str | None:

@@ -33,6 +33,10 @@ class Says(Flag):
     """Another thread has it."""
     HEDGED = auto()
     """Whoever says it is not sure."""
+    DID = auto()
+    """What was done, without a word on whether it helped."""
+    OVER = auto()
+    """A label of the last news: "Resolved:"."""
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -79,12 +83,14 @@ def reading(sentence: str) -> Says:
         ("unsolved", Says.UNSOLVED),
         ("denied", Says.DENIED),
         ("hedged", Says.HEDGED),
+        ("did", Says.DID),
+        ("over", Says.OVER),
     ):
         if _has(kind, text, lowered):
             says |= what
     if duplicate_in(text):
         says |= Says.DUPLICATE
-    if says & Says.UNSOLVED:
+    if says & (Says.UNSOLVED | Says.DUPLICATE):
         return says
     asks = text.endswith(("?", "？")) or _has("asks", text, lowered)
     if not asks:

@@ -9,6 +9,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Self
 
+import msgspec
+
 from index.documents import Candidate, Query
 from index.encoder import Encoder
 from index.errors import StoreMissing
@@ -34,6 +36,15 @@ LeadFinder = Callable[[Evidence], tuple[Lead, ...]]
 """Looks into the user's own backlog. It must not raise: no lead is worth a diagnosis."""
 
 NO_TIERS: Mapping[TierName, Tier] = MappingProxyType({})
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """A state of the records: two that are equal hold the same."""
+
+    fingerprint: str
+    """Of the files of every kind."""
+    generation: int
+    """Grows with each update of the index."""
 
 
 class KnowledgeBase:
@@ -104,6 +115,12 @@ class KnowledgeBase:
     def guides(self) -> GuideShelf:
         """The checks and playbooks."""
         return GuideShelf(self._others.get(TierName.GUIDES))
+
+    @property
+    def state(self) -> IndexState:
+        """What it was made of, and when."""
+        snapshot = self._curated.snapshot
+        return IndexState(snapshot.fingerprint, snapshot.generation)
 
     def __len__(self) -> int:
         return len(self._curated.snapshot)

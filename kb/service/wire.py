@@ -331,7 +331,7 @@ def _match(match: Match) -> WireMatch:
         caution=header.caution,
         systems=list(header.systems),
         why=_why(match.why),
-        fix=[_step(step) for step in body.fix],
+        fix=[to_step(step) for step in body.fix],
         verify=body.verify,
         references=list(header.references),
     )
@@ -356,7 +356,8 @@ def to_observation(seen: Observation) -> WireObservation:
     return WireObservation(seen.check, text, seen.file, seen.line, seen.abnormal)
 
 
-def _step(step: Step) -> WireStep:
+def to_step(step: Step) -> WireStep:
+    """A step of a fix."""
     return WireStep(step.text, step.command, step.why)
 
 

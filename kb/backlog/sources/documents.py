@@ -31,7 +31,10 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 _IS_TEMPLATE = re.compile(r"\{\{ ?[a-z]+ [a-z][^{}\n]{1,80}\}\}|\byyyy-mm-dd\b", re.IGNORECASE)
-_MIN_CHARACTERS = 40
+_TAG = re.compile(
+    r"</?(?:br|span|div|p|center|font|sub|sup|small|a)\b[^<>\n]{0,300}/?>", re.IGNORECASE
+)
+_MIN_CHARACTERS = 15
 """Of a section that stands for itself: less is an address or a heading's second line."""
 _SMALL_CHARACTERS = 3_000
 """A document with headings but without dates, no longer than this, is one report."""
@@ -58,6 +61,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 def threads_of_document(text: str, file: str) -> Iterator[Thread | Skipped]:
     """The reports in a document."""
+    text = _TAG.sub("", text)
     if is_mirror(text):
         yield from threads_of_mirror(text, file)
         return
@@ -85,7 +89,7 @@ def _threads(section: Section, place: _Place, depth: int = 0) -> Iterator[Thread
     if depth > _MAX_DEPTH:
         return
     if question := _question(section):
-        yield _answered(question, section, place)
+        yield from _answered(question, section, place)
         return
     own = list(pieces(section.body))
     named = [part_named(part.title) for part in section.parts]
@@ -128,12 +132,14 @@ def _question(section: Section) -> str | None:
     return title if section.level > 1 and title.endswith(("?", "？")) else None
 
 
-def _answered(question: str, section: Section, place: _Place) -> Thread:
-    """A question and what is written below it: the answer, unless a part of it is named so."""
+def _answered(question: str, section: Section, place: _Place) -> Iterator[Thread]:
+    """A question and what is written below it: the answer, unless a part of it is named so.
+    Further questions may follow in the same section."""
     found = list(pieces(section.lines()))
     if not any(piece.part in (Part.ANSWER, Part.REMEDY) for piece in found):
-        found = [Piece(Part.ANSWER, section.text())]
-    return _thread(question, found, place)
+        yield _thread(question, [Piece(Part.ANSWER, section.text())], place)
+        return
+    yield from _cases([Piece(Part.QUESTION, question), *found], place)
 
 
 def _cases(found: Sequence[Piece], place: _Place) -> Iterator[Thread]:

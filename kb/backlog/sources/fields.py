@@ -39,7 +39,8 @@ _NAMES: dict[Part, str] = {
         原因|原因分析|可能原因|问题原因|根因|根因分析|故障原因|故障分析|问题分析|失败原因|定位过程|定位分析""",
     Part.REMEDY: """resolution|solution|solutions|fix|fixes|how to fix|remedy|workaround|
         workarounds|mitigation|recovery|the fix|possible solution|possible solutions|
-        how we fixed it|what fixed it|recommended action|corrective action|troubleshooting procedure|
+        how we fixed it|what fixed it|recommended action|corrective action|
+        troubleshooting procedure|
         解决|解决方法|解决方案|解决措施|解决办法|解决步骤|解决思路|处理方法|处理步骤|处理措施|处理方案|处理办法|
         规避措施|规避方法|规避方案|修复方法|修复方案|修改方法|应对措施|解决方式|处理方式""",
     Part.ANSWER: "a|answer|答|回答|答案",

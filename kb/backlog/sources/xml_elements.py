@@ -19,7 +19,8 @@ _PROLOGUE = re.compile(r"\s*(?:<\?[^>]*\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*>\s*
 """What stands before the root. A list of entities is left for the parser, which refuses it."""
 _MAX_DEPTH = 100
 _XML = re.compile(
-    r"\s*(?:<\?xml|<rss|<(?:\w+:)?(?:feed|bugzilla|issues|items|incidents|bug_data|"
+    r"\s*(?:<\?xml|<!DOCTYPE (?!html)|<rss"
+    r"|<(?:\w+:)?(?:feed|bugzilla|issues|items|incidents|bug_data|"
     + "|".join(sorted(_ITEMS))
     + r")[\s>])"
 )
