@@ -98,7 +98,7 @@ def _known(name: str) -> Path:
         KbError: there is none of this name; says which are close.
     """
     from kb.backlog.library import path_of
-    from kb.cli.unknown import unknown
+    from kb.errors import unknown
     from kb.paths import backlogs
 
     path = path_of(name)
