@@ -47,7 +47,7 @@ class Explanation(StrEnum):
     )
     EVERYWHERE = "all ranks fail by themselves in the same way"
     DRIVER = (
-        "the program that started the ranks raised an exception by itself, after all ranks had ended"
+        "the program that started the ranks raised an exception by itself after all ranks had ended"
         " their work; no rank is at fault"
     )
     CRASH = (
