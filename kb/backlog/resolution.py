@@ -228,6 +228,8 @@ def _confirmed(answers: Sequence[_Read]) -> Iterator[_Candidate]:
             if helped is not None:
                 rank = _Rank.CONFIRMED if read.by_reporter else _Rank.CONFIRMED - 12
                 yield _Candidate(rank, helped.place, helped.place, _most_telling(helped))
+            elif any(sign.isdigit() for sign in read.text):  # a number, a version: no mere thanks
+                yield _Candidate(_Rank.AROUND, read.place, read.place, _most_telling(read))
 
 
 def _confirms(read: _Read) -> bool:
@@ -307,8 +309,9 @@ def _last_denial(answers: Sequence[_Read]) -> int:
 def _advised(answers: Sequence[_Read]) -> Iterator[_Candidate]:
     """The last advice of a closed thread that the reporter did not deny."""
     denied = _last_denial(answers)
+    is_monologue = all(read.by_reporter for read in answers)
     for read in answers:
-        if read.by_reporter or read.place < denied:
+        if (read.by_reporter and not is_monologue) or read.place < denied:
             continue
         for place in read.places(Says.ADVICE):
             if not read.says[place] & Says.DENIED:
