@@ -28,6 +28,10 @@ _MIN_TOLD_CHARACTERS = 36
 """Of a sentence that tells a remedy; a shorter one thanks for it."""
 _SENTENCES_BEHIND = 3
 """Quoted behind the one that tells it, as far as they fit."""
+_LONG_THREAD = 8
+"""Answers of a thread in which more than one thing is talked about."""
+_EARLY = 18
+"""Ranks that an early post of such a thread loses: a change named at its end comes first."""
 _LAST_POSTS = 3
 """Where it is said that all is well, for a thread whose remedy nobody tells."""
 _MAX_DOCUMENT_POSTS = 8
@@ -227,6 +231,7 @@ def _confirmed(answers: Sequence[_Read]) -> Iterator[_Candidate]:
             helped = _helped(answers[:number], read)
             if helped is not None:
                 rank = _Rank.CONFIRMED if read.by_reporter else _Rank.CONFIRMED - 12
+                rank -= _EARLY * _is_early(read, answers)
                 yield _Candidate(rank, helped.place, helped.place, _most_telling(helped))
             elif any(sign.isdigit() for sign in read.text):  # a number, a version: no mere thanks
                 yield _Candidate(_Rank.AROUND, read.place, read.place, _most_telling(read))
@@ -285,11 +290,17 @@ def _told(answers: Sequence[_Read]) -> Iterator[_Candidate]:
                 rank = _Rank.SOLVED + 4 * read.by_reporter + concrete
                 rank -= 0 if says & Says.WORKED else 3 if read.by_reporter else 15
                 rank -= 25 * (is_denied and not read.by_reporter)
+                rank -= _EARLY * _is_early(read, answers)
                 yield _Candidate(rank, -read.place, read.place, place)
             else:
                 rank = _Rank.CHANGE + 2 * (read.post.role is Role.MAINTAINER) + concrete
                 rank -= 35 * is_denied + 15 * bool(says & Says.HEDGED)
                 yield _Candidate(rank, read.place, read.place, place)
+
+
+def _is_early(read: _Read, answers: Sequence[_Read]) -> bool:
+    """Whether a long thread went on for as long again behind a post: that was not its end."""
+    return len(answers) > _LONG_THREAD and read.place * 2 < answers[-1].place
 
 
 def _last_denial(answers: Sequence[_Read]) -> int:
