@@ -272,7 +272,11 @@ def _most_telling(read: _Read) -> int:
     def weight(place: int) -> tuple[int, int]:
         says = read.says[place]
         told = 4 * bool(says & Says.SOLVED) + 3 * bool(says & (Says.CHANGE | Says.ADVICE))
-        told += is_concrete(read.sentences[place].text) - 3 * bool(says & Says.DENIED)
+        told += (
+            2 * bool(says & Says.EXPLAINS)
+            + is_concrete(read.sentences[place].text)
+            - 3 * bool(says & Says.DENIED)
+        )
         return told, -place
 
     return max(range(len(read.sentences)), key=weight, default=0)
@@ -338,6 +342,7 @@ def _in_document(posts: Sequence[_Read]) -> Iterator[_Candidate]:
             if says & (Says.HEDGED | Says.DENIED):
                 continue
             rank = 5 * bool(says & Says.WORKED) + 3 * bool(says & Says.SOLVED)
+            rank += 2 * bool(says & Says.DID) if rank else 0
             rank += 2 * bool(says & Says.CHANGE and _FIXES.search(read.sentences[place].text))
             if rank and (not says & Says.OVER or says & Says.SOLVED):
                 yield _Candidate(_Rank.STORY + rank - 3, place, read.place, place)
