@@ -326,13 +326,13 @@ def _advised(answers: Sequence[_Read]) -> Iterator[_Candidate]:
     denied = _last_denial(answers)
     is_monologue = all(read.by_reporter for read in answers)
     for read in answers:
-        if (read.by_reporter and not is_monologue) or read.place < denied:
+        is_own = read.by_reporter and not is_monologue
+        if is_own or read.place < denied or read.has(Says.DENIED):
             continue
         for place in read.places(Says.ADVICE):
-            if not read.says[place] & Says.DENIED:
-                rank = _Rank.ADVICE + 2 * is_concrete(read.sentences[place].text)
-                rank += 2 * (read.post.role is Role.MAINTAINER)
-                yield _Candidate(rank, -place, read.place, place)
+            rank = _Rank.ADVICE + 2 * is_concrete(read.sentences[place].text)
+            rank += 2 * (read.post.role is Role.MAINTAINER)
+            yield _Candidate(rank, -place, read.place, place)
 
 
 def _in_document(posts: Sequence[_Read]) -> Iterator[_Candidate]:

@@ -36,6 +36,7 @@ _IS_TEMPLATE = re.compile(r"\{\{ ?[a-z]+ [a-z][^{}\n]{1,80}\}\}|\byyyy-mm-dd\b",
 _TAG = re.compile(
     r"</?(?:br|span|div|p|center|font|sub|sup|small|a)\b[^<>\n]{0,300}/?>", re.IGNORECASE
 )
+_LINK = re.compile(r"!?\[[^\[\]\n]*\]\([^()\n]*\)|[ \t*\n-]{3,}")
 _LABEL = re.compile(r"^\([\w-]+\)=$|^\[?!\[[^\]\n]*\]\([^)\n]*\)(?:\]\([^)\n]*\))?$", re.MULTILINE)
 """Lines that show nothing: a target of links, a picture."""
 _MIN_CHARACTERS = 15
@@ -236,7 +237,8 @@ def _is_told(thread: Thread) -> bool:
         return False
     if any(post.accepted for post in thread.posts):
         return True
-    return len(text) >= _MIN_CHARACTERS and _TROUBLE.search(f"{thread.title}\n{text}") is not None
+    words = _LINK.sub("", text).strip("-*+# \n")
+    return len(words) >= _MIN_CHARACTERS and _TROUBLE.search(f"{thread.title}\n{text}") is not None
 
 
 def _numbered(threads: Sequence[Thread]) -> Iterator[Thread]:
