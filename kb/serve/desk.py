@@ -16,6 +16,7 @@ from kb.check import Finding
 from kb.checks import Observation
 from kb.conversation import Conversation, begin
 from kb.diagnosis import Diagnosis, NextCheck, without_incident
+from kb.diagnosis.find import FoundRecord
 from kb.errors import KbError, LogError, unknown
 from kb.evidence.secrets import blank_secrets, without_secrets
 from kb.guides import Record
@@ -23,10 +24,21 @@ from kb.incident import Incident, Kind
 from kb.log import Log
 from kb.log.clean import drop_controls, escape_controls, replace_surrogates
 from kb.markdown import render
-from kb.serve.brief import Room, Value, brief, brief_next, brief_step, fitted, page, shortened
+from kb.serve.brief import (
+    Room,
+    Value,
+    brief,
+    brief_lead,
+    brief_next,
+    brief_step,
+    fitted,
+    page,
+    shortened,
+)
 from kb.serve.cases import Case, Cases
 from kb.serve.roots import open_below
 from kb.serve.tools import (
+    LEAD,
     Arguments,
     Diagnose,
     DraftRecord,
@@ -38,7 +50,14 @@ from kb.serve.tools import (
     NextCheck as NextCheckCall,
 )
 from kb.service.service import DEFAULT_MATCHES, Service, SupersededError
-from kb.service.wire import to_answer, to_next, to_observation, to_step, with_whole_keys_masked
+from kb.service.wire import (
+    to_answer,
+    to_lead,
+    to_next,
+    to_observation,
+    to_step,
+    with_whole_keys_masked,
+)
 from kb.verdict import Verdict
 
 Result = TypeVar("Result")
@@ -153,21 +172,17 @@ class Desk:
         )
 
     async def _search(self, call: Search, _roots: Roots) -> str:
-        kinds = [Kind(call.kind)] if call.kind else list(Kind)
-        found = await _result(self._service.search(_text(call.query), kinds, call.limit))
+        text, most = _text(call.query), call.limit
+        kinds = list(Kind) if call.kind is None else [Kind(call.kind)] if call.kind != LEAD else []
+        found = await _result(self._service.search(text, kinds, most)) if kinds else []
+        leads = await _result(self._service.leads(text)) if call.kind in (None, LEAD) else ()
         return _json(
-            {
-                "found": [
-                    {
-                        "id": one.record.id,
-                        "kind": one.record.kind,
-                        "title": one.record.title,
-                        "likeness": one.likeness,
-                        "cite": _address(one.record),
-                    }
-                    for one in found
-                ]
-            }
+            fitted(
+                lambda room: {
+                    "found": [_found(one, room) for one in found],
+                    "leads": [brief_lead(to_lead(lead), room) for lead in leads[:most]],
+                }
+            )
         )
 
     async def _get_record(self, call: GetRecord, _roots: Roots) -> str:
@@ -281,6 +296,16 @@ def _finding(finding: Finding, room: Room) -> Value:
         "points_to": list(finding.points_to[: room.lines]),
     }
     return {name: value for name, value in told.items() if value not in (None, [])}
+
+
+def _found(found: FoundRecord, room: Room) -> Value:
+    return {
+        "id": found.record.id,
+        "kind": found.record.kind,
+        "title": shortened(found.record.title, room),
+        "likeness": found.likeness,
+        "cite": _address(found.record),
+    }
 
 
 def _without_check(conversation: Conversation, room: Room) -> Value:

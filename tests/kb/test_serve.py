@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +150,34 @@ async def test_records_are_found_and_read_whole_and_by_section(service: Service)
         assert section.partition("## Normal")[2].strip() in whole
         assert "Cannot see" in await refused(agent, "get_record", id="df-shm", section="Poetry")
         assert "did you mean `df-shm`" in await refused(agent, "get_record", id="df-shn")
+
+
+@pytest.mark.slow
+async def test_leads_of_the_own_backlog_are_found_and_marked(
+    built_cache: Path, tmp_path: Path
+) -> None:
+    issue = tmp_path / "issues" / "pump.md"
+    issue.parent.mkdir()
+    issue.write_text(
+        "# The flux pump of the trainer stops\n\nRuntimeError: flux pump 7 ran dry\n\n"
+        f"## Resolution\n\nWe filled the tank with {TOKEN}, and it works again.\n"
+    )
+    own = environment(built_cache, XDG_DATA_HOME=str(tmp_path / "data"))
+    words = [sys.executable, "-m", "kb", "import", str(issue.parent), "--into", "team"]
+    subprocess.run(words, env=own, check=True, capture_output=True)
+    with pytest.MonkeyPatch.context() as patch, Service(Settings()) as opened:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+        patch.setenv("KB_CACHE", str(built_cache))
+        async with client(opened) as agent:
+            text = "RuntimeError: flux pump 9 ran dry"
+            found = await answered(agent, "search", query=text, kind="lead")
+            opened_case = await answered(agent, "diagnose", text=text)
+    assert found.keys() == {"leads"}
+    for answer in (found, opened_case):
+        (lead,) = answer["leads"]
+        assert lead["title"] == "The flux pump of the trainer stops"
+        assert lead["reviewed"] is False
+        assert TOKEN not in str(lead)
 
 
 async def test_resources_and_the_prompt_are_served(service: Service) -> None:
