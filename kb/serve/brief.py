@@ -186,12 +186,8 @@ def _parts_with_more(answer: Answer, room: Room) -> Iterator[str]:
     """Names of parts; the first match is told with less than it has."""
     if answer.matches:
         yield "matches"
-    for part, most in (
-        ("notes", room.lines),
-        ("observations", room.lines),
-        ("playbooks", 1),
-        ("leads", 0),
-    ):
+    told = {"notes": room.lines, "observations": room.lines, "playbooks": 1, "leads": 0}
+    for part, most in told.items():
         if len(getattr(answer, part)) > most:
             yield part
     if answer.job:

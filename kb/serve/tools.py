@@ -167,7 +167,8 @@ TOOLS = {
             "Look records up by topic, name or id: incidents, cascades (follow-on errors),"
             " harmless noise, checks, playbooks (symptoms), and leads: reports of the team's own"
             " backlog, reviewed by nobody. Nearness is not a diagnosis: use diagnose for an error.",
-            "a query; kind is one of incident, cascade, harmless, check, playbook, lead; limit 1 to 20.",
+            "a query; kind is one of incident, cascade, harmless, check, playbook, lead; limit 1 to"
+            " 20.",
             {"query": "shared memory too small", "kind": "check"},
         ),
         Tool(

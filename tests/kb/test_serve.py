@@ -162,11 +162,11 @@ async def test_leads_of_the_own_backlog_are_found_and_marked(
         "# The flux pump of the trainer stops\n\nRuntimeError: flux pump 7 ran dry\n\n"
         f"## Resolution\n\nWe filled the tank with {TOKEN}, and it works again.\n"
     )
-    own = environment(built_cache, XDG_DATA_HOME=str(tmp_path / "data"))
+    own = environment(built_cache, KB_DATA=str(tmp_path / "data"))
     words = [sys.executable, "-m", "kb", "import", str(issue.parent), "--into", "team"]
     subprocess.run(words, env=own, check=True, capture_output=True)
     with pytest.MonkeyPatch.context() as patch, Service(Settings()) as opened:
-        patch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+        patch.setenv("KB_DATA", str(tmp_path / "data"))
         patch.setenv("KB_CACHE", str(built_cache))
         async with client(opened) as agent:
             text = "RuntimeError: flux pump 9 ran dry"
