@@ -16,6 +16,7 @@ from kb.errors import KbError, LogError, OutputError
 
 if TYPE_CHECKING:
     from kb.log import Log, Source
+    from kb.sessions import Session
 
 MAX_PASTE_CHARACTERS = 1_000_000
 """A longer paste is kept in a file and shown in the log view: an editor would be slow with it."""
@@ -127,6 +128,21 @@ def attach(text: str) -> UserInput:
     """
     path = _spooled([text.encode("utf-8", "surrogatepass")])
     return UserInput(paths=(path,), name="pasted log", spooled=True)
+
+
+def asked_again(session: Session) -> tuple[UserInput, list[str]]:
+    """What a case began with, as it is now, and what the user should know of it.
+
+    Raises:
+        OutputError: the temporary directory cannot hold what was pasted.
+    """
+    from kb.sessions import paths_again
+
+    paths, notices = paths_again(session)
+    name = ", ".join(map(str, paths))
+    if not paths and is_large(session.text):
+        return attach(session.text), notices
+    return UserInput(session.text, tuple(paths), name), notices
 
 
 def from_arguments(paths: Sequence[Path], follow: bool = False) -> UserInput:
