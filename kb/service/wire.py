@@ -123,6 +123,8 @@ class WireGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranks: list[int]
     text: str
     hosts: Annotated[list[str], Meta(description="In place of ranks, where no line tells one.")]
+    file: Annotated[str | None, Meta(description="Where the first of them said it.")] = None
+    line: int | None = None
 
 
 class WireJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
