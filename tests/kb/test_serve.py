@@ -16,14 +16,17 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import ListRootsResult, Root
 
+from kb.conversation import begin
 from kb.errors import KbError
+from kb.log import Log
 from kb.serve.brief import MAX_TOKENS, tokens
-from kb.serve.cases import MAX_CASES
+from kb.serve.cases import MAX_CASES, Case, Cases
 from kb.serve.listen import Address, listen, read_address
 from kb.serve.mcp import definitions, mcp_server
 from kb.serve.token import token_of_environment
 from kb.serve.tools import MAX_TEXT_CHARACTERS, TOOLS
 from kb.service.service import Service
+from kb.service.wire import to_answer
 from kb.settings import Settings
 from tests.conftest import environment
 
@@ -270,7 +273,7 @@ async def test_secrets_and_controls_are_in_no_answer(service: Service, tmp_path:
         assert "\x1b" not in answer
 
 
-EVERY = 24
+EVERY = 40
 """Of the records; all of them take a minute."""
 LONG = "RuntimeError: " + "训练" * 400
 
@@ -300,13 +303,17 @@ async def test_the_diagnoses_of_records_are_within_the_budget(service: Service) 
             assert tokens(answer) <= MAX_TOKENS, incident.id
 
 
-@pytest.mark.slow
-async def test_cases_are_kept_up_to_a_number(service: Service) -> None:
-    async with client(service) as agent:
-        first = (await answered(agent, "diagnose", text="x"))["case"]
-        for _ in range(MAX_CASES):
-            await answered(agent, "diagnose", text="x")
-        assert "expired" in await refused(agent, "next_check", case=first)
+async def test_the_case_not_used_for_longest_goes(service: Service) -> None:
+    diagnosis = service.diagnose(lambda: Log.from_text(SHM)).result()
+    case = Case(to_answer(diagnosis), begin(diagnosis), [SHM])
+    cases = Cases()
+    first, second = await cases.keep(case), await cases.keep(case)
+    await cases.find(first)
+    for _ in range(MAX_CASES - 1):
+        last = await cases.keep(case)
+    assert await cases.find(first) is await cases.find(last) is case
+    with pytest.raises(KbError, match="expired"):
+        await cases.find(second)
 
 
 @pytest.mark.slow
