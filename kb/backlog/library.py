@@ -19,7 +19,7 @@ from index.documents import Query
 from index.encoder import Encoder
 from index.postings import Numbers, Postings
 from index.progress import Notify, silent_notify
-from index.tokens import tokenize
+from index.tokens import is_pair, tokenize
 from kb.backlog.model import Report
 from kb.backlog.store import BacklogStore, Filed
 from kb.errors import KbError
@@ -136,7 +136,10 @@ class Backlog:
             with self._telling(), store.reading() as connection:
                 counts.update(postings.frequencies(connection, words))
                 total += store.size()
-        rarities = {word: postings.rarity(word, counts[word], total) for word in words}
+        chinese = any(map(is_pair, words))
+        # An English word that no report holds may be a bad gloss of a Chinese question.
+        known = [word for word in words if counts[word] or is_pair(word) or not chinese]
+        rarities = {word: postings.rarity(word, counts[word], total) for word in known}
         passages = (
             encoder.encode(query.passages) if total else np.zeros((0, encoder.dim), np.float32)
         )

@@ -13,8 +13,8 @@ from kb.service.wire import Answer, WireMatch, WireNext, WirePlaybook, WireStep,
 MAX_TOKENS = 1_500
 """Of an answer, so that an agent can afford one at every turn."""
 BYTES_A_TOKEN = 3
-"""Of JSON in UTF-8. Tokenizers of large models take 3 to 4 bytes of logs and English as one, so
-this counts too many rather than too few."""
+"""Of JSON in UTF-8. The tokenizer of GPT-2 takes 3.3 bytes of such answers as one, and later ones
+take more, so this counts too many rather than too few."""
 
 Value = Mapping[str, Any]
 

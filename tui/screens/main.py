@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -17,7 +18,7 @@ from textual.widgets import OptionList, Static
 
 from kb.errors import KbError
 from kb.paths import expand_user
-from kb.service.input import UserInput
+from kb.service.input import UserInput, asked_again
 from kb.service.service import SupersededError
 from tui.actions import Place, bindings
 from tui.case import Case
@@ -34,6 +35,7 @@ from tui.widgets.talk import Talk, TalkInput
 
 if TYPE_CHECKING:
     from kb.diagnosis import Match
+    from kb.sessions import Session
 
 _TOO_SMALL = "kb needs 60 columns and 20 lines."
 
@@ -48,11 +50,13 @@ class MainScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-too-narrow"), (60, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-too-low"), (20, "-low"), (30, "-high")]  # noqa: RUF012
 
-    def __init__(self, user_input: UserInput) -> None:
+    def __init__(self, user_input: UserInput, session: Session | None = None) -> None:
         super().__init__()
         self.case: Case | None = None
         self._talking = asyncio.Lock()
         self._first = user_input
+        self._session = session
+        """A case that was kept, to go on with."""
 
     def compose(self) -> ComposeResult:
         yield Static(_TOO_SMALL, id="too-small")
@@ -77,8 +81,18 @@ class MainScreen(Screen[None]):
         self.query_one("#talk").border_title = "Conversation"
         self.query_one(PasteBox).touring = True
         self.query_one(Hints).show(Place.BOX)
-        if self._first:
+        if self._session:
+            self._go_on(self._session)
+        elif self._first:
             self.ask(self._first)
+
+    @work(group="resume")
+    async def _go_on(self, session: Session) -> None:
+        """Ask again what a case began with, and say again what was said."""
+        user_input, notices = await asyncio.to_thread(asked_again, session)
+        for notice in notices:
+            self.app.tell(notice, severity="warning")
+        self.ask(user_input, session)
 
     @property
     def place(self) -> Place:
@@ -117,7 +131,7 @@ class MainScreen(Screen[None]):
         self.ask(UserInput(text=sample(event.number)))
 
     @work(exclusive=True, group="search")
-    async def ask(self, user_input: UserInput) -> None:
+    async def ask(self, user_input: UserInput, session: Session | None = None) -> None:
         """Diagnose what the user gave and show the answer; a newer one replaces it."""
         from kb.conversation import begin
 
@@ -135,9 +149,26 @@ class MainScreen(Screen[None]):
             return
         self.app.remember(user_input, diagnosis)
         earlier = await asyncio.to_thread(self.app.outcomes.load)
-        await self._show(Case(user_input, begin(diagnosis, earlier)))
+        case = Case(user_input, begin(diagnosis, earlier))
+        if session:
+            case = await self._gone_on(case, session)
+            self.app.keeper.go_on(session)
+        else:
+            self.app.keeper.begin(user_input, diagnosis)
+        self.app.keeper.stands(case)
+        await self._show(case)
         for notice in diagnosis.notices:
             self.app.tell(notice, severity="warning")
+
+    async def _gone_on(self, case: Case, session: Session) -> Case:
+        """After all that was said and done."""
+        try:
+            for message in session.messages:
+                reply = self.app.service.reply(case.conversation, message)
+                case = case.said(await wrap_future(reply))
+        except KbError as error:
+            self.app.tell(str(error), severity="error")
+        return msgspec.structs.replace(case, done=case.done | frozenset(session.done))
 
     def _entitle(self, user_input: UserInput) -> None:
         """Say in the box what the answer is about, unless something else is being typed."""
@@ -185,6 +216,7 @@ class MainScreen(Screen[None]):
             case = self.case
             if case is None:
                 return
+            self.app.keeper.said(event.text)
             reply = self.app.service.reply(case.conversation, event.text)
             try:
                 conversation = await wrap_future(reply)
@@ -194,6 +226,7 @@ class MainScreen(Screen[None]):
             if self.case and self.case.user_input is case.user_input:
                 self.app.keep_outcome(case.conversation, conversation)
                 self.case = self.case.said(conversation)
+                self.app.keeper.stands(self.case)
                 await self._show_matches(self.case)
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
@@ -266,6 +299,7 @@ class MainScreen(Screen[None]):
         if not (self.case and match):
             return
         self.case = self.case.ticked(match.incident.id, detail.step)
+        self.app.keeper.stands(self.case)
         done = self.case.done_of(match.incident.id)
         detail.tick(done)
         if detail.step in done:

@@ -20,7 +20,7 @@ from kb.backlog.sources.fields import (
 )
 from kb.backlog.sources.mirrors import is_mirror, threads_of_mirror
 from kb.backlog.sources.model import Skipped, Why
-from kb.backlog.sources.sections import Section, front_matter, joined, sections
+from kb.backlog.sources.sections import Line, Section, front_matter, joined, sections
 from kb.backlog.sources.times import date_in, read_time
 
 _TROUBLE = re.compile(
@@ -31,7 +31,12 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 _IS_TEMPLATE = re.compile(r"\{\{ ?[a-z]+ [a-z][^{}\n]{1,80}\}\}|\byyyy-mm-dd\b", re.IGNORECASE)
-_MIN_CHARACTERS = 40
+_TAG = re.compile(
+    r"</?(?:br|span|div|p|center|font|sub|sup|small|a)\b[^<>\n]{0,300}/?>", re.IGNORECASE
+)
+_LABEL = re.compile(r"^\([\w-]+\)=$|^\[?!\[[^\]\n]*\]\([^)\n]*\)(?:\]\([^)\n]*\))?$", re.MULTILINE)
+"""Lines that show nothing: a target of links, a picture."""
+_MIN_CHARACTERS = 15
 """Of a section that stands for itself: less is an address or a heading's second line."""
 _SMALL_CHARACTERS = 3_000
 """A document with headings but without dates, no longer than this, is one report."""
@@ -58,6 +63,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 def threads_of_document(text: str, file: str) -> Iterator[Thread | Skipped]:
     """The reports in a document."""
+    text = _LABEL.sub("", _TAG.sub("", text))
     if is_mirror(text):
         yield from threads_of_mirror(text, file)
         return
@@ -85,7 +91,7 @@ def _threads(section: Section, place: _Place, depth: int = 0) -> Iterator[Thread
     if depth > _MAX_DEPTH:
         return
     if question := _question(section):
-        yield _answered(question, section, place)
+        yield from _answered(question, section, place)
         return
     own = list(pieces(section.body))
     named = [part_named(part.title) for part in section.parts]
@@ -128,12 +134,23 @@ def _question(section: Section) -> str | None:
     return title if section.level > 1 and title.endswith(("?", "？")) else None
 
 
-def _answered(question: str, section: Section, place: _Place) -> Thread:
-    """A question and what is written below it: the answer, unless a part of it is named so."""
-    found = list(pieces(section.lines()))
+def _answered(question: str, section: Section, place: _Place) -> Iterator[Thread]:
+    """A question and what is written below it: the answer, unless a part of it is named so.
+    Further questions may follow in the same section."""
+    lines = list(section.lines())
+    found = list(pieces(lines))
     if not any(piece.part in (Part.ANSWER, Part.REMEDY) for piece in found):
-        found = [Piece(Part.ANSWER, section.text())]
-    return _thread(question, found, place)
+        log = _leading_code(lines)
+        answer = Piece(Part.ANSWER, joined(lines[log:]))
+        yield _thread(question, [Piece(Part.STORY, joined(lines[:log])), answer], place)
+        return
+    yield from _cases([Piece(Part.QUESTION, question), *found], place)
+
+
+def _leading_code(lines: Sequence[Line]) -> int:
+    """Number of lines before the first words: a log there belongs to the question."""
+    words = (n for n, line in enumerate(lines) if line.text.strip() and not line.is_code)
+    return next(words, 0)
 
 
 def _cases(found: Sequence[Piece], place: _Place) -> Iterator[Thread]:
@@ -145,7 +162,7 @@ def _cases(found: Sequence[Piece], place: _Place) -> Iterator[Thread]:
         begins = piece.part is Part.QUESTION or (
             piece.part is Part.SYMPTOM and not kinds.isdisjoint((Part.REMEDY, Part.ANSWER))
         )
-        if begins and kinds - {Part.STORY}:
+        if begins and case:
             yield _told(case, place)
             case = []
         case.append(piece)

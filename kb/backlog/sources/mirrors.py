@@ -12,10 +12,10 @@ from kb.backlog.sources.times import read_time
 
 _COMMENT = re.compile(
     r"^(?P<quotes>(?:>[ \t]?)*)[ \t]*(?:👤[ \t]*)?(?:#{1,6}[ \t]*)?"
-    r"(?:(?:\*\*)?Comment(?:[ \t]+#?\d+)?(?:[ \t]+(?:by|from))?[ \t:]*(?:\*\*)?[ \t]*)?"
+    r"(?P<word>(?:\*\*)?Comment(?:[ \t]+#?\d+)?(?:[ \t]+(?:by|from))?[ \t:]*(?:\*\*)?[ \t]*)?"
     r"(?:\*\*)?\[?@?(?P<author>[\w.-]{1,50}(?:\[bot\])?)\]?(?:\([^()\n]*\))?(?:\*\*)?"
-    r"(?:[ \t]+\([\w ]{1,20}\))?[ \t]+"
-    r"(?:commented|replied|wrote|answered|(?:at|on|submitted a review)\b(?=.*\d{4}-\d\d))"
+    r"(?:[ \t]+\([\w ]{1,20}\))?"
+    r"(?(word)|[ \t]+(?:commented|replied|wrote|answered|submitted a review|(?<=\*\* )on)\b)"
     r"(?P<rest>[^\n]*\d{4}-\d\d-\d\d[^\n]*)$",
     re.MULTILINE,
 )
