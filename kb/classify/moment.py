@@ -1,4 +1,4 @@
-"""When a line was printed: its own time, otherwise that of the nearest line of the evidence that has
+"""When a line was printed: its own time, otherwise that of the nearest line of the evidence with
 one; in a file without times, the last time of the whole log."""
 
 from __future__ import annotations
