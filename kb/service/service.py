@@ -246,6 +246,16 @@ class Service:
 
         return self._ask(write)
 
+    def leads(self, text: str) -> Future[tuple[Lead, ...]]:
+        """The reports of the user's own backlog that are near to a text; nobody reviewed them."""
+
+        def find(knowledge: KnowledgeBase) -> tuple[Lead, ...]:
+            from kb.diagnosis.find import evidence_in
+
+            return knowledge.find_leads(evidence_in(text, knowledge))
+
+        return self._ask(find)
+
     def record(self, identifier: str) -> Future[Record]:
         """One record of any kind.
 

@@ -137,7 +137,7 @@ class MainScreen(Screen[None]):
 
         self._entitle(user_input)
         self.say(f"reading {user_input.title}")
-        self.query_one(LogPane).begin(user_input)
+        await self.query_one(LogPane).begin(user_input)
         try:
             diagnosis = await wrap_future(self.app.service.diagnose(user_input.open))
         except SupersededError:
@@ -279,9 +279,9 @@ class MainScreen(Screen[None]):
             self.action_again()
 
     def action_again(self) -> None:
-        """Diagnose what the log holds by now."""
+        """Diagnose what the log holds by now; what was said and done of the case stays."""
         if self.case:
-            self.ask(self.case.user_input)
+            self.ask(self.case.user_input, self.app.keeper.session)
 
     def action_next_step(self) -> None:
         """Go to the next step of the fix."""
