@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 
 import msgspec
 
@@ -15,15 +16,17 @@ from kb.backlog.people import hidden
 from kb.backlog.resolution import ending
 from kb.backlog.story import told
 from kb.contribute.neutral import neutral
-from kb.evidence import EvidenceLine, collect, find_facts
+from kb.evidence import EvidenceLine, collect
+from kb.evidence.accelerators import products_in
 from kb.evidence.markers import MARKER_PATTERNS, Grade
+from kb.evidence.systems import systems_in, versions_in
 from kb.log import Log
 
 _MAX_LINES = 12
 """Lines of logs that are kept."""
 _MAX_LINE_CHARACTERS = 300
-_MAX_PRINTED_CHARACTERS = 1 << 18
-"""Of code and logs in a post that are looked through."""
+_MAX_PRINTED_CHARACTERS = 40_000
+"""Of code and logs in a post that are looked through; trackers allow 65,536 in all."""
 _MAX_FACTS = 12
 _MAX_TITLE_CHARACTERS = 300
 _MIN_CHARACTERS = 10
@@ -86,10 +89,11 @@ def _lines(printed: str) -> tuple[str, ...]:
 
 
 def _environment(text: str) -> Iterator[str]:
-    facts = find_facts([text[:_MAX_PRINTED_CHARACTERS]])
-    yield from (f"{name} {version}" for name, version in list(facts.versions.items())[:_MAX_FACTS])
-    yield from (name for name in facts.systems[:_MAX_FACTS] if name not in facts.versions)
-    yield from facts.accelerators[:_MAX_FACTS]
+    text = text[:_MAX_PRINTED_CHARACTERS]
+    versions = versions_in(text)
+    yield from (f"{name} {version}" for name, version in list(versions.items())[:_MAX_FACTS])
+    yield from (name for name in systems_in(text)[:_MAX_FACTS] if name not in versions)
+    yield from dict.fromkeys(islice(products_in(text), _MAX_FACTS))
 
 
 @cache

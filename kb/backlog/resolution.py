@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 
 import msgspec
@@ -20,6 +20,8 @@ _SHORT_CHARACTERS = 450
 """A post no longer than this is quoted whole."""
 _MAX_POST_CHARACTERS = 20_000
 """Read of a post."""
+_MIN_REPEATED_CHARACTERS = 25
+"""Of a line that is a repetition if it was there before; "Thanks!" is none."""
 _MIN_TOLD_CHARACTERS = 36
 """Of a sentence that tells a remedy; a shorter one thanks for it."""
 _SENTENCES_BEHIND = 3
@@ -39,7 +41,7 @@ _OPEN_STATES = re.compile(
     r"|identified|monitoring)$"
 )
 _ADDED = re.compile(
-    r"[\s*_#>-]*(?:edit|update|upd|solution|solved|fixed|workaround|fix|resolution|解决)"
+    r"[\s*_#>\[-]*(?:edit|update|upd|solution|solved|fixed|workaround|fix|resolution|解决)"
     r"\w*[\s*_]*\d*[\s*_]*[:：]",
     re.IGNORECASE,
 )
@@ -51,9 +53,18 @@ _AROUND = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A way around the trouble that the reporter knew."""
+_FIXES = re.compile(r"fix|solv|resol|revert|address|correct|修复|解决", re.IGNORECASE)
+"""What a change does in a story; others are only part of its setting."""
 _QUOTED = re.compile(
     r"^[ \t]{0,3}>.*\n?|^.*\b(?:wrote|写道)[:：][ \t]*\n?|<!--.*?-->", re.MULTILINE
 )
+_ANSWERED_MAIL = re.compile(
+    r"^[ \t]*(?:On (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    r"[a-z]*,? [^\n]{0,40}\b\d{4}\b[^\n]{0,20}(?:\d\d?:\d\d|,)|-{3,} ?Original Message"
+    r"|You are receiving this because|Reply to this email directly).*\Z",
+    re.MULTILINE | re.DOTALL,
+)
+"""The mail that a mail answers, below it."""
 _IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|<img\b[^>\n]*>", re.IGNORECASE)
 
 
@@ -110,14 +121,15 @@ class _Candidate(msgspec.Struct, frozen=True, order=True):
 
 def ending(thread: Thread) -> Ending:
     """How a thread ended: what its posts say, and what its state denies."""
+    is_document = _is_document(thread)
     posts = [
-        _read(place, post)
-        for place, post in enumerate(thread.posts)
+        _read(place, post, _may_add if place == 0 and not is_document else _anything)
+        for place, post in enumerate(_without_repeats(thread.posts))
         if place == 0 or post.role is not Role.BOT
     ]
     answers = posts[1:]
     candidates = [*_accepted(answers), *_confirmed(answers), *_told(answers)]
-    candidates += _in_document(posts) if _is_document(thread) else _added(posts[:1])
+    candidates += _in_document(posts) if is_document else _added(posts[:1])
     if not candidates and not _is_open(thread) and not _is_unsolved(thread):
         candidates += _advised(answers)
     best = max(candidates, default=None)
@@ -128,16 +140,40 @@ def ending(thread: Thread) -> Ending:
     )
 
 
-def _read(place: int, post: Post) -> _Read:
-    text = _own_words(post.text[:_MAX_POST_CHARACTERS])
+def _read(place: int, post: Post, wanted: Callable[[str], bool]) -> _Read:
+    """A post, and what those of its sentences say that are wanted."""
+    text = _own_words(post.text[:_MAX_POST_CHARACTERS]) if post.accepted else post.text.strip()
     found = tuple(sentences(text))
-    says = tuple(Says.NOTHING if one.is_code else reading(one.text) for one in found)
+    says = tuple(
+        reading(one.text) if not one.is_code and wanted(one.text) else Says.NOTHING for one in found
+    )
     return _Read(place, post, text, found, says)
 
 
+def _anything(_sentence: str) -> bool:
+    return True
+
+
+def _may_add(sentence: str) -> bool:
+    """Whether a sentence of a first post may tell how it ended; most tell how it began."""
+    return _ADDED.match(sentence) is not None or _AROUND.search(sentence) is not None
+
+
+def _without_repeats(posts: Sequence[Post]) -> Iterator[Post]:
+    """The posts without lines of earlier ones: answers repeat what they answer, and exports lose
+    the signs that tell so."""
+    known: set[str] = set()
+    for post in posts:
+        lines = _own_words(post.text[:_MAX_POST_CHARACTERS]).split("\n")
+        new = [line for line in lines if line.strip() not in known]
+        known |= {line.strip() for line in lines if len(line.strip()) >= _MIN_REPEATED_CHARACTERS}
+        yield msgspec.structs.replace(post, text=post.text if post.accepted else "\n".join(new))
+
+
 def _own_words(text: str) -> str:
-    """A post without what it repeats of others."""
-    return _IMAGE.sub("", _QUOTED.sub("", text.replace("\r\n", "\n"))).strip()
+    """A post without what it quotes of others."""
+    plain = _QUOTED.sub("", _ANSWERED_MAIL.sub("", text.replace("\r\n", "\n")))
+    return _IMAGE.sub("", plain).strip()
 
 
 def _is_open(thread: Thread) -> bool:
@@ -168,8 +204,9 @@ def _is_resolved(thread: Thread, posts: Sequence[_Read], best: _Candidate | None
         read.has(Says.WORKED | Says.OVER) for read in (*answers[-_LAST_POSTS:], *told)
     ):
         return True
-    least = _Rank.SOLVED if _is_open(thread) else _Rank.STORY
-    return best is not None and best.rank >= least
+    if best is None or any(read.has(Says.UNSOLVED) for read in answers if read.place > best.post):
+        return False
+    return best.rank >= (_Rank.SOLVED if _is_open(thread) else _Rank.STORY)
 
 
 def _accepted(answers: Sequence[_Read]) -> Iterator[_Candidate]:
@@ -204,7 +241,7 @@ def _helped(earlier: Sequence[_Read], thanks: _Read) -> _Read | None:
 
 
 def _advises(read: _Read) -> bool:
-    told = Says.ADVICE | Says.CHANGE | Says.SOLVED
+    told = Says.ADVICE | Says.CHANGE | Says.SOLVED | Says.EXPLAINS
     return any(says & told and not says & Says.DENIED for says in read.says)
 
 
@@ -230,6 +267,7 @@ def _told(answers: Sequence[_Read]) -> Iterator[_Candidate]:
             says = read.says[place]
             if says & Says.SOLVED and not says & Says.HEDGED:
                 rank = _Rank.SOLVED + 4 * read.by_reporter + concrete
+                rank -= 0 if says & Says.WORKED else 3 if read.by_reporter else 15
                 rank -= 25 * (is_denied and not read.by_reporter)
                 yield _Candidate(rank, -read.place, read.place, place)
             else:
@@ -272,8 +310,8 @@ def _in_document(posts: Sequence[_Read]) -> Iterator[_Candidate]:
             if says & (Says.HEDGED | Says.DENIED):
                 continue
             rank = 5 * bool(says & Says.WORKED) + 3 * bool(says & Says.SOLVED)
-            rank += 2 * bool(says & Says.CHANGE)
-            if rank and not says & Says.OVER:
+            rank += 2 * bool(says & Says.CHANGE and _FIXES.search(read.sentences[place].text))
+            if rank and (not says & Says.OVER or says & Says.SOLVED):
                 yield _Candidate(_Rank.STORY + rank - 3, place, read.place, place)
             elif says & Says.DID:
                 yield _Candidate(_Rank.AROUND, place, read.place, place)
@@ -287,7 +325,7 @@ def _added(first: Sequence[_Read]) -> Iterator[_Candidate]:
             text = read.sentences[place].text
             if _ADDED.match(text):
                 yield _Candidate(_Rank.STORY, place, read.place, place)
-            elif {*read.says[place]} >= {Says.WORKED, Says.SOLVED} and _AROUND.search(text):
+            elif read.says[place] & Says.WORKED and read.says[place] & Says.SOLVED:
                 yield _Candidate(_Rank.AROUND, place, read.place, place)
 
 

@@ -30,7 +30,9 @@ _HEADING = re.compile(
 _CHECKBOX = re.compile(r"[ \t]*(?:[-*+][ \t]*)?\[[ xX✓]?\][ \t]")
 _QUOTE = re.compile(r"[ \t]{0,3}>")
 _WROTE = re.compile(r"(?:On .{5,150} wrote|在.{5,100}写道)[:：]\s*$")
-_EMPTY = re.compile(r"[\s*_]*(?:no response|n/?a|none|null|\.|-+|=+|无)[\s*_]*$", re.IGNORECASE)
+_EMPTY = re.compile(
+    r"[\s*_]*(?:\[\]\([^)]*\)|no response|n/?a|none|null|\.|-+|=+|无)[\s*_]*$", re.IGNORECASE
+)
 _ENDS = re.compile(r"^[\W\d_]+|[\W_]+$")
 
 _MAX_POST_CHARACTERS = 200_000

@@ -25,6 +25,8 @@ class Says(Flag):
     """A change or a release ends it."""
     ADVICE = auto()
     """What to do."""
+    EXPLAINS = auto()
+    """Why it is so."""
     DENIED = auto()
     """The trouble goes on, or something did not help."""
     UNSOLVED = auto()
@@ -85,6 +87,7 @@ def reading(sentence: str) -> Says:
         ("hedged", Says.HEDGED),
         ("did", Says.DID),
         ("over", Says.OVER),
+        ("explains", Says.EXPLAINS),
     ):
         if _has(kind, text, lowered):
             says |= what
@@ -141,17 +144,23 @@ def _is_sure(text: str, lowered: str) -> bool:
 
 
 def _has(kind: str, text: str, lowered: str) -> bool:
-    return any(
-        turn.pattern.search(text)
-        for turn in _turns()[kind]
-        if not turn.words or any(word in lowered for word in turn.words)
-    )
+    return any(turn.pattern.search(text) for turn in _near(kind, lowered))
 
 
 def _matches(kind: str, text: str, lowered: str) -> Iterator[re.Match[str]]:
+    for turn in _near(kind, lowered):
+        yield from turn.pattern.finditer(text)
+
+
+def _near(kind: str, lowered: str) -> Iterator[_Turn]:
+    """The rows of which a word stands in a sentence."""
     for turn in _turns()[kind]:
-        if not turn.words or any(word in lowered for word in turn.words):
-            yield from turn.pattern.finditer(text)
+        if not turn.words:
+            yield turn
+        for word in turn.words:
+            if word in lowered:
+                yield turn
+                break
 
 
 @cache
