@@ -48,6 +48,7 @@ class KbApp(ServiceApp, inherit_bindings=False):
     def __init__(self, settings: Settings, user_input: UserInput) -> None:
         super().__init__(settings)
         self.driver_class = TerminalDriver
+        self.animation_level = "none"  # a slow line shows each frame, and keys come meanwhile
         know_alt_enter()
         self._user_input = user_input
         self._nothing_obeyed = NothingObeyed()

@@ -19,6 +19,7 @@ from tui.screens.draft import DraftScreen
 from tui.screens.history import HistoryScreen
 from tui.screens.main import MainScreen
 from tui.screens.ranks import RanksScreen
+from tui.widgets.match_list import MatchList
 from tui.widgets.paste_box import PasteBox
 from tui.widgets.talk import TalkInput
 
@@ -26,6 +27,7 @@ AT: dict[Place, type[DOMNode]] = {
     Place.ANYWHERE: KbApp,
     Place.BOX: PasteBox,
     Place.ANSWER: MainScreen,
+    Place.LIST: MatchList,
     Place.TALK: TalkInput,
     Place.RANKS: RanksScreen,
     Place.BROWSE: BrowseScreen,
