@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from kb.settings import Settings
 
 
-def run(settings: Settings, paths: Sequence[Path]) -> int:
-    """Open the app, with files, a directory or what is piped in already asked about.
+def run(settings: Settings, paths: Sequence[Path], follow: bool = False) -> int:
+    """Open the app, with files, a directory or what is piped in already asked about; `follow`
+    files that are still being written.
 
     Raises:
         KbError: a path cannot be read, or the configuration names what does not exist; or the
@@ -24,7 +25,7 @@ def run(settings: Settings, paths: Sequence[Path]) -> int:
     from kb.service.input import from_arguments
     from tui.app import KbApp
 
-    app = KbApp(settings, from_arguments(paths))
+    app = KbApp(settings, from_arguments(paths, follow))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     app.run()

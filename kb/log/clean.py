@@ -63,7 +63,7 @@ def clean_block(block: bytes) -> bytes:
         block = _OVERSTRUCK.sub(b"", block)
     if b"\xef" in block:  # one byte alone is searched for at memory speed
         block = _FULL_WIDTH.sub(_plain, block)
-    if b"\\u" in block:
+    if b"\\" in block:
         block = _ESCAPED.sub(_decoded, block)
     if b"\xe2" in block or b"\xc2" in block or b"\xef" in block:
         block = _INVISIBLE.sub(b"", block)

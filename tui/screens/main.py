@@ -91,6 +91,8 @@ class MainScreen(Screen[None]):
     @property
     def place(self) -> Place:
         """Where the user is."""
+        if self.query_one(LogPane).has_focus_within:
+            return Place.LOG
         return next(
             (place for kind, place in _PLACES if isinstance(self.focused, kind)), Place.ANSWER
         )
@@ -128,6 +130,7 @@ class MainScreen(Screen[None]):
 
         self._entitle(user_input)
         self.say(f"reading {user_input.title}")
+        self.query_one(LogPane).begin(user_input)
         try:
             diagnosis = await wrap_future(self.app.service.diagnose(user_input.open))
         except SupersededError:
@@ -312,16 +315,31 @@ class MainScreen(Screen[None]):
         self._step_evidence(-1)
 
     def _step_evidence(self, by: int) -> None:
-        if self.query_one(LogPane).step(by) is None:
+        pane = self.query_one(LogPane)
+        if not pane.has_evidence:
             self.app.tell("No line of the log supports this incident.")
-        else:
-            self._bring_log()
+            return
+        self._bring_log()  # first: how far a line is moved sideways depends on the room
+        self.call_after_refresh(pane.step, by)
 
     def _bring_log(self) -> None:
         """Where there is no room beside the answer, the log takes its place."""
         if self.has_class("-narrow"):
             self.add_class("-log")
             self._fit_log()
+            self.query_one("LogView").focus()
+
+    @on(LogPane.Failing)
+    def _failing(self) -> None:
+        if self.case and self.case.is_talked_about:
+            self.app.tell("New errors in the log. F5: diagnose again")
+        else:
+            self.action_again()
+
+    def action_again(self) -> None:
+        """Diagnose what the log holds by now."""
+        if self.case:
+            self.ask(self.case.user_input)
 
     def action_next_step(self) -> None:
         """Go to the next step of the fix."""
