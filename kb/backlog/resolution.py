@@ -298,7 +298,7 @@ def _told(answers: Sequence[_Read]) -> Iterator[_Candidate]:
                 yield _Candidate(rank, -read.place, read.place, place)
             else:
                 rank = _Rank.CHANGE + 2 * (read.post.role is Role.MAINTAINER) + concrete
-                rank -= 35 * is_denied + 15 * bool(says & Says.HEDGED)
+                rank -= 35 * is_denied + 5 * bool(says & Says.HEDGED)
                 yield _Candidate(rank, read.place, read.place, place)
 
 

@@ -41,6 +41,7 @@ def quote_of(report: Report) -> str | None:
         ("and voila, the problem went away.", Says.WORKED),
         ("Confirmed, this is working on master now", Says.WORKED),
         ("I can't see the error anymore.", Says.WORKED),
+        ("I haven't seen the error again.", Says.WORKED),
         ("Ok I did `pip install -U numpy` and that fixed the issue.", SOLVED),
         ("It turned out that the cable was loose.", SOLVED),
         ("Fixed by removing the node without an address.", SOLVED),
