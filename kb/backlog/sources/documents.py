@@ -31,6 +31,12 @@ _TROUBLE = re.compile(
     r"|报错|错误|失败|异常|故障|问题|超时|卡住|崩溃|不支持|无法|丢失|中断|缺失|溢出|不足|怎么|如何",
     re.IGNORECASE,
 )
+_ASKS = re.compile(
+    r"(?:how|what|why|can|could|does|do|did|is|are|which|where|when|who|will|should|i|my|am)\b"
+    r"|.*[\u4e00-\u9fff]",
+    re.IGNORECASE,
+)
+"""How a question begins; in a logbook a sign of doubt behind a heading is none."""
 _FAQ = re.compile(r"faq|frequently|常见问题|疑难", re.IGNORECASE)
 _IS_TEMPLATE = re.compile(r"\{\{ ?[a-z]+ [a-z][^{}\n]{1,80}\}\}|\byyyy-mm-dd\b", re.IGNORECASE)
 _TAG = re.compile(
@@ -138,7 +144,8 @@ def _question(section: Section) -> str | None:
     title = plain_title(section.title)
     if section.level and (question := question_in(title)):
         return question
-    return title if section.level > 1 and title.endswith(("?", "？")) else None
+    asks = title.endswith(("?", "？")) and _ASKS.match(title)
+    return title if section.level > 1 and asks else None
 
 
 def _asked(section: Section, place: _Place) -> str | None:
