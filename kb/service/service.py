@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kb.checks import Observation
     from kb.contribute.draft import Answers
     from kb.conversation import Conversation
+    from kb.conversation.next_step import Task
     from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
     from kb.diagnosis.find import FoundRecord
@@ -192,6 +193,16 @@ class Service:
             from kb.conversation.next_step import check_to_run
 
             return check_to_run(conversation, knowledge)
+
+        return self._ask(find)
+
+    def task(self, conversation: Conversation) -> Future[Task | None]:
+        """What to do now: a check to run, or a step of a fix."""
+
+        def find(knowledge: KnowledgeBase) -> Task | None:
+            from kb.conversation.next_step import task_of
+
+            return task_of(conversation, knowledge)
 
         return self._ask(find)
 
