@@ -283,6 +283,7 @@ LONG = "RuntimeError: " + "训练" * 400
     [SHM, HANG, f"{SHM}\n{DF}", LONG, "\n".join(f"[rank{n}]: {SHM} {LONG}" for n in range(64))],
     ids=["error", "symptom", "output", "long", "ranks"],
 )
+@pytest.mark.slow
 async def test_every_answer_about_a_case_is_within_the_budget(service: Service, text: str) -> None:
     async with client(service) as agent:
         opened = await answered(agent, "diagnose", text=text)
@@ -330,6 +331,7 @@ async def test_many_calls_at_once_are_each_answered_rightly(service: Service) ->
     assert len({answer["case"] for answer in answers}) == len(answers)
 
 
+@pytest.mark.slow
 async def test_what_is_told_of_one_case_at_once_is_all_taken_in(service: Service) -> None:
     async with client(service) as agent:
         case = (await answered(agent, "diagnose", text=SHM))["case"]
