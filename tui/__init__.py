@@ -14,9 +14,14 @@ if TYPE_CHECKING:
     from kb.settings import Settings
 
 
-def run(settings: Settings, paths: Sequence[Path], session: Session | None = None) -> int:
+def run(
+    settings: Settings,
+    paths: Sequence[Path],
+    follow: bool = False,
+    session: Session | None = None,
+) -> int:
     """Open the app, with files, a directory, what is piped in or a case that was kept already asked
-    about.
+    about; `follow` files that are still being written.
 
     Raises:
         KbError: a path cannot be read, or the configuration names what does not exist; or the
@@ -26,7 +31,8 @@ def run(settings: Settings, paths: Sequence[Path], session: Session | None = Non
     from kb.service.input import UserInput, from_arguments
     from tui.app import KbApp
 
-    app = KbApp(settings, UserInput() if session else from_arguments(paths), session)
+    user_input = UserInput() if session else from_arguments(paths, follow)
+    app = KbApp(settings, user_input, session)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     app.run()

@@ -18,6 +18,7 @@ class Place(StrEnum):
     ANYWHERE = "Anywhere"
     BOX = "Paste box"
     ANSWER = "Answer"
+    LOG = "Log"
     TALK = "Conversation"
     RANKS = "Ranks"
     BROWSE = "Browse"
@@ -71,6 +72,11 @@ _SHOWN = {
     "escape": "esc",
     "f1": "F1",
     "f4": "F4",
+    "f5": "F5",
+    "right_square_bracket": "]",
+    "left_square_bracket": "[",
+    "right_curly_bracket": "}",
+    "left_curly_bracket": "{",
 }
 """Names of keys that people call otherwise."""
 
@@ -120,11 +126,52 @@ ACTIONS = (
     Action("undo", Place.ANSWER, "u", "undo", "Undo your last message or answer."),
     Action("ranks", Place.ANSWER, "r", "ranks", "Show which rank failed first, and the others."),
     Action("log", Place.ANSWER, "l", "log", "Show the log on the whole screen, or go back."),
+    Action(
+        "again", Place.ANSWER, "f5", "again", "Diagnose again what the log holds by now."
+    ),
     Action("new", Place.ANSWER, "n", "new incident", "Draft a new record from this case."),
-    Action("browse", Place.ANSWER, "slash", "browse", "Search and filter all records."),
+    Action(
+        "browse", Place.ANSWER, "slash", "browse",
+        "Search and filter all records. In the log, / searches the log.",
+    ),
     Action("history", Place.ANSWER, "h", "history", "Show the last searches."),
     Action("open", Place.ANSWER, "o", "open", "Open a log, or the directory with one job's logs."),
     Action("batch", Place.ANSWER, "b", "batch", "Classify all logs in a directory."),
+    Action(
+        "find_text", Place.LOG, "slash", "search",
+        "Search for words. Capitals count only if you type some.", in_footer=True,
+    ),
+    Action(
+        "next_found", Place.LOG, "n", "next", "Go to the next line with these words.",
+        in_footer=True,
+    ),
+    Action("previous_found", Place.LOG, "N", "previous", "Go to the line before with these words."),
+    Action(
+        "next_error", Place.LOG, "right_square_bracket", "error",
+        "Go to the next line that tells of a failure.", in_footer=True,
+    ),
+    Action(
+        "previous_error", Place.LOG, "left_square_bracket", "previous error",
+        "Go to the one before.",
+    ),
+    Action(
+        "filter_lines", Place.LOG, "f", "filter",
+        "See only some lines: rank 3, host node-1, error, words; nothing for all.",
+        in_footer=True,
+    ),
+    Action("wrap", Place.LOG, "w", "wrap", "Wrap long lines, or cut them.", in_footer=True),
+    Action(
+        "next_file", Place.LOG, "right_curly_bracket", "next file",
+        "Show the next file of the job; with a filter, the next one that fits.",
+    ),
+    Action(
+        "previous_file", Place.LOG, "left_curly_bracket", "previous file", "Show the one before."
+    ),
+    Action(
+        "follow", Place.LOG, "F", "follow",
+        "Follow a log that is still being written: stay at its end, and diagnose again when"
+        " something fails.",
+    ),
     Action("say", Place.TALK, "enter", "send", "Send the typed message.", in_footer=True),
     Action(
         "show_line", Place.RANKS, "enter", "show line", "Show the line in the log.",

@@ -129,9 +129,10 @@ class KbApp(ServiceApp, inherit_bindings=False):
                 continue
             if action.place is Place.ANYWHERE:
                 yield SystemCommand(action.hint, action.help, partial(self.run_action, action.name))
-            elif action.place in getattr(screen, "PLACES", ()):
-                run = partial(self.run_action, action.name, screen)
-                yield SystemCommand(action.hint, action.help, run)
+            for owner in (screen, *screen.query("LogPane")):
+                if action.place in getattr(owner, "PLACES", ()):
+                    run = partial(self.run_action, action.name, owner)
+                    yield SystemCommand(action.hint, action.help, run)
 
     @work(group="leave", exclusive=True)
     async def action_back(self) -> None:  # type: ignore[override]

@@ -32,6 +32,11 @@ class Case(msgspec.Struct, frozen=True):
         """The incidents in their current order."""
         return self.conversation.matches
 
+    @property
+    def is_talked_about(self) -> bool:
+        """Whether the user has told or ticked something, which would be lost with the case."""
+        return bool(self.done or self.conversation.statements)
+
     def match(self, identifier: str | None) -> Match | None:
         """The match with an incident."""
         return next((match for match in self.matches if match.incident.id == identifier), None)

@@ -11,8 +11,7 @@ import click
 from kb.cli import NamedPath, NewFile, incidents_option
 from kb.cli.case import diagnosed, open_service, read_case
 from kb.cli.terminal import put, say
-from kb.cli.unknown import unknown
-from kb.errors import KbError, LogError
+from kb.errors import KbError, LogError, unknown
 from kb.files import check_new
 from kb.guides import GUIDE_KINDS, Record
 from kb.incident import Incident, Kind

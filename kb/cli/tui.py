@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli import NamedPath, incidents_option
+from kb.cli import NamedPath, follow_option, incidents_option
 from kb.cli.case import resume_option
 from kb.cli.terminal import say
 from kb.errors import KbError
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 @click.command("tui")
 @click.argument("paths", nargs=-1, type=NamedPath(), metavar="[PATH]...")
+@follow_option
 @resume_option
 @incidents_option
 def command(
-    paths: tuple[Path, ...] = (), incidents: tuple[Path, ...] = (), resume: str | None = None
+    paths: tuple[Path, ...] = (),
+    follow: bool = False,
+    resume: str | None = None,
+    incidents: tuple[Path, ...] = (),
 ) -> None:
     """Open the terminal UI: paste an error, read what is known about it, discuss it.
 
@@ -33,11 +37,11 @@ def command(
     """
     if not sys.stdout.isatty():
         raise KbError("the terminal UI needs a terminal; in a pipe use kb ask")
-    if resume is not None and paths:
-        raise click.UsageError("--resume goes on with a case; leave out PATH")
+    if resume is not None and (paths or follow):
+        raise click.UsageError("--resume goes on with a case; leave out PATH and -f")
     settings = load_settings(incidents)
     (face,) = entry_points(group="incident_kb.faces", name="tui")
-    code: int = face.load()(settings, paths, _session(settings, resume))
+    code: int = face.load()(settings, paths, follow, _session(settings, resume))
     raise click.exceptions.Exit(code)
 
 

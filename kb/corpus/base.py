@@ -9,6 +9,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Self
 
+import msgspec
+
 from index.documents import Candidate, Query
 from index.encoder import Encoder
 from index.errors import StoreMissing
@@ -24,11 +26,25 @@ from kb.corpus.sync import (
     tier_store,
 )
 from kb.corpus.tier import Tier, TierName
+from kb.evidence import Evidence
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.incident import Incident
+from kb.lead import Lead
 from kb.settings import Settings
 
+LeadFinder = Callable[[Evidence], tuple[Lead, ...]]
+"""Looks into the user's own backlog. It must not raise: no lead is worth a diagnosis."""
+
 NO_TIERS: Mapping[TierName, Tier] = MappingProxyType({})
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """A state of the records: two that are equal hold the same."""
+
+    fingerprint: str
+    """Of the files of every kind."""
+    generation: int
+    """Grows with each update of the index."""
 
 
 class KnowledgeBase:
@@ -52,6 +68,8 @@ class KnowledgeBase:
         self._encoder = encoder
         self._sync = sync
         self._guides_sync = guides_sync
+        self.find_leads: LeadFinder = lambda _evidence: ()
+        """Set by the service: a run over many logs asks for none."""
         self._ahead = ThreadPoolExecutor(1, "encode ahead")
         self._load_scanners()
 
@@ -97,6 +115,12 @@ class KnowledgeBase:
     def guides(self) -> GuideShelf:
         """The checks and playbooks."""
         return GuideShelf(self._others.get(TierName.GUIDES))
+
+    @property
+    def state(self) -> IndexState:
+        """What it was made of, and when."""
+        snapshot = self._curated.snapshot
+        return IndexState(snapshot.fingerprint, snapshot.generation)
 
     def __len__(self) -> int:
         return len(self._curated.snapshot)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from index.signatures import Scanner
-from kb.evidence.collector import marked_lines
+from kb.evidence.collector import Attention
 from kb.evidence.lines import evidence_line
 from kb.evidence.marked import MarkedBlock
 from kb.evidence.markers import Grade
@@ -34,8 +34,8 @@ def survey(block: Block, signatures: Scanner, markers: Scanner) -> Survey:
 
 def _failures(block: MarkedBlock) -> Iterator[tuple[int, Grade]]:
     """The starts of the lines that state a failure."""
-    for start, markers in marked_lines(block).items():
-        grade = block.grade(start, markers)
+    for start in Attention().choose(block, block.grave):
+        grade = block.grade(start, block.markers_of(start))
         if grade >= Grade.ERROR:
             yield start, grade
 

@@ -8,9 +8,10 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, Protocol, cast
 
@@ -22,6 +23,7 @@ from kb.containment import reason
 from kb.errors import LogError
 from kb.log.archive import Collected, has_name_of_archive, is_collected, read_archive
 from kb.log.clean import clean_block, decode_path, strip_controls
+from kb.log.exports import NumberedLine, is_export, unwrap
 from kb.walk import OnClosed, files_below
 
 BLOCK_BYTES = 1 << 20
@@ -120,7 +122,7 @@ class Source:
             LogError: it cannot be opened or read.
         """
         with self._reading(), self._opener() as raw:
-            yield from self._split(self._decoded(raw))
+            yield from _unwrapped(self._split(self._decoded(raw)))
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -343,6 +345,40 @@ def _outputs(path: Path) -> Iterator[Source]:
 
 def _output(path: Path, name: str) -> AbstractContextManager[Readable]:
     return io.BytesIO(read_archive(path).outputs[name])
+
+
+def _unwrapped(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The blocks as they are; of an export, what programs said in them."""
+    for first in blocks:
+        if is_export(first.data):
+            said = unwrap(line for block in chain((first,), blocks) for line in _lines_of(block))
+            yield from _regrouped(first.source, said)
+        else:
+            yield first
+            yield from blocks
+
+
+def _lines_of(block: Block) -> Iterator[NumberedLine]:
+    lines = block.data.removesuffix(b"\n").split(b"\n")
+    return ((block.number_of(place), line) for place, line in enumerate(lines))
+
+
+def _regrouped(source: str | None, lines: Iterable[NumberedLine]) -> Iterator[Block]:
+    """Blocks of lines that keep the numbers they have in their file."""
+    numbers: list[int] = []
+    data = bytearray()
+    for number, line in lines:
+        numbers.append(number)
+        data += line + b"\n"
+        if len(data) >= BLOCK_BYTES:
+            yield _excerpt(source, numbers, data)
+            numbers, data = [], bytearray()
+    if numbers:
+        yield _excerpt(source, numbers, data)
+
+
+def _excerpt(source: str | None, numbers: Sequence[int], data: bytearray) -> Block:
+    return Block(source, numbers[0], len(numbers), clean_block(bytes(data)), tuple(numbers))
 
 
 def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:

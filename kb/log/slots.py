@@ -42,6 +42,8 @@ _LAST_WORD = re.compile(r"\w*$")
 _WORDS = re.compile(r"[^\W\d]{2,}")
 _MIN_SHARE = 0.5
 """Of the lines that have the number: what stands in the middle of messages is in fewer."""
+_SHARE_OF_ALL = 0.95
+"""Of the lines: a transport stands in front of all, but for a few of its own."""
 _MIN_LINES_OF_A_SPEAKER = 2
 _MAX_SHAPES = 6
 """Of what stands before the number, digits apart: a level or a module may stand there as well."""
@@ -70,16 +72,23 @@ def find_slot(lines: Sequence[str]) -> re.Pattern[str] | None:
         if _are_ranks(set(map(int, slot.speakers))) and _tells_the_speaker(slot, len(lines))
     ]
     if numbers:
-        best = max(numbers, key=lambda slot: (len(slot.speakers), len(slot.found)))
+        best = max(numbers, key=lambda slot: _trust(slot, len(lines)))
         rank = rf"{_before(best.name)}(?P<rank>\d{{1,5}}){_NO_PART_OF_MORE}"
         return re.compile(f"{rank}(?:{_common_beginning(best)})?")
     names = [slot for slot in _names(lines) if _tells_the_speaker(slot, len(lines))]
     if not names:
         return None
-    name = max(names, key=lambda slot: (len(slot.speakers), len(slot.found)))
+    name = max(names, key=lambda slot: _trust(slot, len(lines)))
     before = r"\d+".join(map(re.escape, name.name.split("0")))
     host = "|".join(map(re.escape, sorted(_sharing(name), key=len, reverse=True)))
     return re.compile(rf"^{before}(?P<host>{host})(?![\w-])(?:{_common_beginning(name)})?")
+
+
+def _trust(slot: _Slot, lines: int) -> tuple[bool, int, int]:
+    """By which the best of several is chosen: what stands in all lines names the speaker, and a
+    step that most lines tell of does not."""
+    is_everywhere = len(slot.found) >= _SHARE_OF_ALL * lines
+    return is_everywhere, len(slot.speakers), len(slot.found)
 
 
 def _common_beginning(slot: _Slot) -> str:

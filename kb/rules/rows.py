@@ -56,6 +56,22 @@ class Prefix(Rule, frozen=True, kw_only=True):
     yields: Taken = Taken()
 
 
+class Export(Row, frozen=True, kw_only=True):
+    """How a platform writes what a program said into a JSON object: pointers to the fields."""
+
+    text: tuple[str, ...]
+    time: tuple[str, ...] = ()
+    speaker: tuple[str, ...] = ()
+    part: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
+    pid: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    """One of these must be there."""
+    yields: str
+    """The line as it is read."""
+
+
 class Speaker(Rule, frozen=True, kw_only=True):
     """How a job's own logger names the rank that says a line: the group `rank`."""
 

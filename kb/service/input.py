@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kb.errors import LogError, OutputError
+from kb.errors import KbError, LogError, OutputError
 
 if TYPE_CHECKING:
     from kb.log import Log, Source
@@ -46,6 +46,8 @@ class UserInput(msgspec.Struct, frozen=True):
     """Of the attachment: as the user named it, or what it was."""
     spooled: bool = False
     """The path is a file of our own: it holds what was pasted or piped in."""
+    followed: bool = False
+    """It is still being written: what is added is to be read, too."""
 
     def __bool__(self) -> bool:
         return bool(self.text.strip() or self.paths)
@@ -132,21 +134,26 @@ def asked_again(session: Session) -> tuple[UserInput, list[str]]:
     return UserInput(session.text, tuple(paths), name), notices
 
 
-def from_arguments(paths: Sequence[Path]) -> UserInput:
-    """What `kb tui PATH...` is asked about, or `cmd | kb tui`.
+def from_arguments(paths: Sequence[Path], follow: bool = False) -> UserInput:
+    """What `kb tui PATH...` is asked about, or `cmd | kb tui`. `follow` a log that is still being
+    written.
 
     Raises:
+        KbError: there is no path to follow.
         LogError: a path does not exist or cannot be read, or there is no terminal to type at.
         OutputError: the temporary directory cannot hold what is piped in.
     """
-    user_input = _named(paths) if paths else _piped()
+    if follow and not paths:
+        raise KbError("--follow needs the log or the directory: kb -f PATH")
+    user_input = _named(paths, follow) if paths else _piped()
     if not sys.stdin.isatty():
         _read_keyboard()
     return user_input
 
 
-def _named(paths: Sequence[Path]) -> UserInput:
-    user_input = UserInput(paths=tuple(paths), name=", ".join(map(str, paths)))
+def _named(paths: Sequence[Path], follow: bool) -> UserInput:
+    name = ", ".join(map(str, paths))
+    user_input = UserInput(paths=tuple(paths), name=name, followed=follow)
     _ = user_input.sources  # a wrong path is told before the screen opens
     return user_input
 

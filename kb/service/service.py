@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from index.progress import Notify, Report, silent_notify, silent_report
-from kb.errors import KbError
+from kb.errors import CorpusError, KbError, short_name, unknown
+from kb.paths import backlogs
 
 if TYPE_CHECKING:
+    from kb.backlog import Backlog
+    from kb.checks import Observation
     from kb.contribute.draft import Answers
     from kb.conversation import Conversation
-    from kb.corpus.base import KnowledgeBase
+    from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
+    from kb.diagnosis.find import FoundRecord
+    from kb.evidence import Evidence
     from kb.evidence.survey import Survey
-    from kb.guides import Guide
-    from kb.incident import Incident
+    from kb.guides import Guide, Record
+    from kb.incident import Incident, Kind
+    from kb.lead import Lead
     from kb.log import Block, Log
     from kb.settings import Settings
 
@@ -68,6 +74,7 @@ class Service:
         self._notify = notify
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="service")
         self._knowledge: KnowledgeBase | None = None
+        self._backlog: Backlog | None = None
         self._looked_at = -REFRESH_SECONDS
         self._closed = False
         self._stop = threading.Event()
@@ -92,10 +99,24 @@ class Service:
             LogError: it cannot be read.
             SupersededError: another diagnosis began.
         """
-        stop = self._stop_older()
+        return self._diagnose(open_log, top, self._stop_older())
 
+    def diagnose_for_one(
+        self, open_log: Callable[[], Log], top: int, stop: threading.Event
+    ) -> Future[Diagnosis]:
+        """The same for one client of several: it stops no other, and ends when `stop` is set.
+
+        Raises (in the future):
+            LogError: it cannot be read.
+            SupersededError: it was stopped.
+        """
+        return self._diagnose(open_log, top, stop)
+
+    def _diagnose(
+        self, open_log: Callable[[], Log], top: int, stop: threading.Event
+    ) -> Future[Diagnosis]:
         def check() -> None:
-            if stop.is_set():
+            if stop.is_set() or self._closed:
                 raise SupersededError
 
         def search(knowledge: KnowledgeBase) -> Diagnosis:
@@ -107,6 +128,27 @@ class Service:
             return diagnose(watched, knowledge, top)
 
         return self._ask(search)
+
+    def observations(self, text: str) -> Future[tuple[Observation, ...]]:
+        """What a text shows that may hold outputs of checks; empty where it holds none, or where
+        they show nothing."""
+
+        def read(knowledge: KnowledgeBase) -> tuple[Observation, ...]:
+            from kb.diagnosis import read_text
+
+            return read_text(text, None, knowledge).observations
+
+        return self._ask(read)
+
+    def search(self, text: str, kinds: Collection[Kind], most: int) -> Future[list[FoundRecord]]:
+        """The records of some kinds that are nearest to a text, best first."""
+
+        def find(knowledge: KnowledgeBase) -> list[FoundRecord]:
+            from kb.diagnosis.find import find_records
+
+            return find_records(text, kinds, knowledge)[:most]
+
+        return self._ask(find)
 
     def survey(self, blocks: Sequence[Block]) -> Future[tuple[Survey, ...]]:
         """Which lines of each block are worth a diagnosis; an older diagnosis goes on."""
@@ -164,6 +206,23 @@ class Service:
 
         return self._ask(write)
 
+    def record(self, identifier: str) -> Future[Record]:
+        """One record of any kind.
+
+        Raises (in the future):
+            CorpusError: there is none; says which ids are close.
+        """
+
+        def find(knowledge: KnowledgeBase) -> Record:
+            guides = knowledge.guides.by_id
+            record = knowledge.incident(identifier) or guides.get(identifier)
+            if record is None:
+                known = [*knowledge.ids(), *guides]
+                raise CorpusError(unknown("record", short_name(identifier), known, "search for it"))
+            return record
+
+        return self._ask(find)
+
     def incidents(self) -> Future[list[Incident]]:
         """All records, in order of their ids."""
         return self._ask(lambda knowledge: knowledge.incidents())
@@ -171,6 +230,14 @@ class Service:
     def guides(self) -> Future[list[Guide]]:
         """All checks and playbooks, in order of their ids."""
         return self._ask(lambda knowledge: list(knowledge.guides.by_id.values()))
+
+    def state(self) -> Future[IndexState]:
+        """The index from which it answers now."""
+        return self._ask(lambda knowledge: knowledge.state)
+
+    def markers(self) -> Future[bytes]:
+        """The compiled signs of failure, for `Scanner.cached`: a scanner serves one thread."""
+        return self._ask(lambda knowledge: knowledge.markers.dump())
 
     def refresh(self) -> None:
         """Look for changed incidents before the next request, however soon it comes."""
@@ -224,7 +291,9 @@ class Service:
     def _opened(self) -> KnowledgeBase:
         from kb.corpus.base import KnowledgeBase
 
-        return KnowledgeBase.open(self._settings, self._reported, self._notify)
+        knowledge = KnowledgeBase.open(self._settings, self._reported, self._notify)
+        knowledge.find_leads = self._find_leads
+        return knowledge
 
     def _refresh(self, knowledge: KnowledgeBase) -> None:
         try:
@@ -237,6 +306,21 @@ class Service:
             raise SupersededError
         self._report(done, total)
 
+    def _find_leads(self, evidence: Evidence) -> tuple[Lead, ...]:
+        """What the user's own backlog holds about some evidence. Whatever is wrong with it is told,
+        and disturbs no diagnosis."""
+        if self._knowledge is None or not backlogs():
+            return ()
+        from kb.backlog import Backlog, find_leads
+        from kb.containment import contained
+
+        self._backlog = self._backlog or Backlog(self._notify)
+        with contained("no leads are shown", self._notify):
+            return find_leads(evidence, self._backlog, self._knowledge.encoder)
+        return ()
+
     def _release(self) -> None:
+        if self._backlog is not None:
+            self._backlog.close()
         if self._knowledge is not None:
             self._knowledge.close()

@@ -6,6 +6,7 @@ being added.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -19,7 +20,7 @@ from kb.diagnosis import diagnose
 from kb.log import Log
 from kb.markdown import parse
 from kb.rules import read_rows
-from kb.rules.rows import Prefix, Time
+from kb.rules.rows import Export, Prefix, Time
 from kb.verdict import Verdict
 
 Form = Callable[[int], str]
@@ -148,3 +149,84 @@ def test_a_log_with_any_prefix_and_time_is_told_alike(
     check = assert_folded_alike if row.name in TELLING else assert_told_alike
     check(knowledge, "8 ranks", lambda rank: f"{time} {in_front(row, rank)}")
     check(knowledge, "8 ranks", lambda rank: f"{in_front(row, rank)}{time} ")
+
+
+def exported(row: Export, line: str) -> str:
+    """The line as the platform of the row writes it."""
+    return row.examples[0].replace("boom", json.dumps(line)[1:-1])
+
+
+def pretty(objects: Sequence[str]) -> str:
+    """An array of objects over many lines, as command lines of clouds print it."""
+    return json.dumps([json.loads(one) for one in objects], indent=2)
+
+
+EXPORTS = read_rows("exports", "export", Export)
+
+
+@pytest.mark.parametrize("form", ["a line each", "an array over many lines", "an array in a line"])
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.name) for row in EXPORTS])
+def test_an_exported_log_is_told_like_the_log_itself(
+    knowledge: KnowledgeBase, row: Export, form: str
+) -> None:
+    objects = [exported(row, f"[rank{rank}]: {line}") for rank, line in LOGS["stacks"]]
+    text = "\n".join(objects)
+    if form != "a line each":
+        text = pretty(objects) if "many" in form else f"[{', '.join(objects)}]"
+    diagnosis = diagnose(Log.from_text(text), knowledge)
+    usual_told, usual_answer, _ = usual(knowledge, "stacks")
+    job = diagnosis.job
+    assert job is not None
+    assert tuple(culprit.rank for culprit in job.culprits) == usual_told.culprits
+    assert job.world_size == usual_told.world_size
+    assert {line.rank for line in diagnosis.evidence.lines} == usual_told.ranks
+    assert diagnosis.matches[0].incident.id == usual_answer.first
+    assert diagnosis.verdict is usual_answer.verdict
+
+
+def test_a_line_of_an_export_has_its_number_in_the_file() -> None:
+    objects = [
+        '{"logName":"a","timestamp":"2026-11-21T03:10:07Z","textPayload":"one"}',
+        '{"logName":"a","timestamp":"2026-11-21T03:10:08Z","textPayload":"two\\nthree"}',
+    ]
+    text = pretty(objects)
+    (block,) = Log.from_text(text).blocks()
+    lines = text.split("\n")
+    said = block.data.decode().splitlines()
+    assert [line.rpartition(" ")[2] for line in said] == ["one", "two", "three"]
+    numbers = [block.number_of(place) for place in range(len(said))]
+    assert [lines[number - 1].strip() for number in numbers] == [
+        '"textPayload": "one"',
+        *2 * ('"textPayload": "two\\nthree"',),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"message": "step 1", "timestamp": "2026-11-21T03:10:07Z", "level": "info"}\n',
+        '{"log": 3, "time": null, "stream": "stdout"}\n{\n{\n}\n',
+        '{\n  "a": 1\n}\n[1, 2]\n',
+        "[" * 5000 + "\n",
+    ],
+)
+def test_what_is_no_export_stays_as_it_is(text: str) -> None:
+    (block,) = Log.from_text(text).blocks()
+    assert block.data.decode() == text
+
+
+def test_what_an_export_holds_beside_its_lines_stays() -> None:
+    text = (
+        '{"log":"one\\n","stream":"stdout","time":"2026-11-21T03:10:07Z"}\n'
+        "mpirun noticed\n"
+        '{"log":"\\u001b[31mtwo\\n","stream":"stderr","time":"2026-11-21T03:10:08Z\\n x"}\n'
+        '{"log": "cut'
+    )
+    (block,) = Log.from_text(text).blocks()
+    assert block.data.decode().splitlines() == [
+        "2026-11-21T03:10:07Z one",
+        "mpirun noticed",
+        "2026-11-21T03:10:08Z-x two",
+        '{"log": "cut',
+    ]
+    assert block.numbers == (1, 2, 3, 4)

@@ -99,6 +99,8 @@ class MainScreen(Screen[None]):
         """Where the user is."""
         if isinstance(self.focused, PasteBox):
             return Place.BOX
+        if self.query_one(LogPane).has_focus_within:
+            return Place.LOG
         return Place.TALK if isinstance(self.focused, TalkInput) else Place.ANSWER
 
     @property
@@ -108,7 +110,7 @@ class MainScreen(Screen[None]):
 
     def go_back(self) -> None:
         """From a box or the log to the list; from the list to the box."""
-        if self.place is Place.ANSWER and not self.has_class("-log"):
+        if self.place in (Place.ANSWER, Place.LOG) and not self.has_class("-log"):
             self.action_paste()
             return
         self.remove_class("-log", "-talking")
@@ -135,6 +137,7 @@ class MainScreen(Screen[None]):
 
         self._entitle(user_input)
         self.say(f"reading {user_input.title}")
+        self.query_one(LogPane).begin(user_input)
         try:
             diagnosis = await wrap_future(self.app.service.diagnose(user_input.open))
         except SupersededError:
@@ -266,6 +269,19 @@ class MainScreen(Screen[None]):
         """Where there is no room beside the answer, the log takes its place."""
         if self.has_class("-narrow"):
             self.add_class("-log")
+            self.query_one("LogView").focus()
+
+    @on(LogPane.Failing)
+    def _failing(self) -> None:
+        if self.case and self.case.is_talked_about:
+            self.app.tell("New errors in the log. F5: diagnose again")
+        else:
+            self.action_again()
+
+    def action_again(self) -> None:
+        """Diagnose what the log holds by now."""
+        if self.case:
+            self.ask(self.case.user_input)
 
     def action_next_step(self) -> None:
         """Go to the next step of the fix."""
