@@ -31,8 +31,7 @@ def run(
     from kb.service.input import UserInput, from_arguments
     from tui.app import KbApp
 
-    user_input = UserInput() if session else from_arguments(paths, follow)
-    app = KbApp(settings, user_input, session)
+    app = KbApp(settings, UserInput() if session else from_arguments(paths, follow), session)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     app.run()

@@ -40,6 +40,11 @@ class CaseKeeper:
 
         self._do(lambda _session: begin())
 
+    @property
+    def session(self) -> Session | None:
+        """What is kept of the case on the screen so far."""
+        return self._session
+
     def go_on(self, session: Session) -> None:
         """One that was kept goes on."""
         self._do(lambda _session: session)

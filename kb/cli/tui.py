@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def command(
     paths: tuple[Path, ...] = (),
     follow: bool = False,
-    resume: str | None = None,
     incidents: tuple[Path, ...] = (),
+    resume: str | None = None,
 ) -> None:
     """Open the terminal UI: paste an error, read what is known about it, discuss it.
 
@@ -37,8 +37,8 @@ def command(
     """
     if not sys.stdout.isatty():
         raise KbError("the terminal UI needs a terminal; in a pipe use kb ask")
-    if resume is not None and (paths or follow):
-        raise click.UsageError("--resume goes on with a case; leave out PATH and -f")
+    if resume is not None and paths:
+        raise click.UsageError("--resume goes on with a case; leave out PATH")
     settings = load_settings(incidents)
     (face,) = entry_points(group="incident_kb.faces", name="tui")
     code: int = face.load()(settings, paths, follow, _session(settings, resume))

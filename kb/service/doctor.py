@@ -14,11 +14,13 @@ from index.encoder import load_encoder
 from index.errors import StoreDamaged, StoreError
 from index.signatures import Scanner
 from index.store import Store
+from kb.backlog.store import BacklogStore
 from kb.containment import contained
 from kb.corpus.directories import IncidentDirectories
 from kb.corpus.sync import index_path
 from kb.errors import KbError
 from kb.evidence.markers import MARKER_PATTERNS
+from kb.paths import backlogs
 from kb.sessions import Sessions, cases_directory
 from kb.settings import Settings
 
@@ -41,6 +43,7 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("sqlite", _sqlite),
         ("cache", _cache),
         ("index", _index),
+        ("imports", _imports),
         ("cases", _cases),
     )
     for name, check in checks:
@@ -99,6 +102,18 @@ def _cache(settings: Settings) -> Check:
     good = os.access(existing, os.W_OK)
     advice = "" if good else "each start rebuilds the index in memory; set KB_CACHE to another path"
     return Check("cache", good, f"{directory} is {'' if good else 'not '}writable", advice)
+
+
+def _imports(_settings: Settings) -> Check:
+    stores = [BacklogStore.open(path) for path in backlogs()]
+    found = [
+        f"{one.name}: {one.size():,} reports, {one.bytes_on_disk() / 1e6:.0f} MB" for one in stores
+    ]
+    for store in stores:
+        store.close()
+    return Check(
+        "imports", True, "; ".join(found) or "none; to make your backlog searchable: kb import"
+    )
 
 
 def _index(settings: Settings) -> Check:

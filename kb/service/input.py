@@ -6,9 +6,9 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
@@ -107,6 +107,17 @@ def is_large(text: str) -> bool:
         or text.count("\n") > MAX_PASTE_LINES
         or max(map(len, text.split("\n"))) > MAX_PASTE_LINE_CHARACTERS
     )
+
+
+def bounded_lines(stream: IO[bytes], most: int) -> Iterator[str | None]:
+    """The lines without their ends, in bounded memory; None for one of more bytes than `most`."""
+    while line := stream.readline(most):
+        if line.endswith(b"\n") or len(line) < most:
+            yield line.decode("utf-8", "replace").rstrip("\r\n")
+            continue
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(most)
+        yield None
 
 
 def attach(text: str) -> UserInput:

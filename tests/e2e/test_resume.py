@@ -293,7 +293,7 @@ def test_a_screen_that_is_killed_comes_back_with_its_case(small: Small, tmp_path
     drawing.start()
     try:
         wait_until(lambda: [one["incident"] for one in kept(small)] == [ANSWER], "the answer")
-        wait_until(lambda: b"step done" in drawn, "the keys of the answer")
+        wait_until(lambda: b"candidate" in drawn, "the keys of the answer")
         os.write(ours, b" ")
         wait_until(lambda: kept(small)[0]["done"], "the tick")
         os.write(ours, b"t")
