@@ -145,9 +145,9 @@ def cli(ctx: click.Context, resume: str | None, follow: bool) -> None:
     some command 2>&1 | kb ask
     """
     ctx.obj = follow
+    if resume is not None and (follow or ctx.invoked_subcommand is not None):
+        raise click.UsageError("--resume goes on with a case; leave out the rest")
     if ctx.invoked_subcommand is not None:
-        if resume is not None:
-            raise click.UsageError("--resume goes on with a case; leave out the rest")
         return
     if resume is not None:
         ctx.invoke(_import_command("tui"), resume=resume)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -79,9 +80,16 @@ def command(
 def _log_again(session: Session) -> Log | None:
     """What it began with, as it is now."""
     paths, notices = paths_again(session)
-    for notice in notices:
+    for notice in (*notices, *_ticks(session)):
         say(notice)
     return read_case([session.text] if session.text else [], paths)
+
+
+def _ticks(session: Session) -> Iterator[str]:
+    """The steps that are done, by their numbers."""
+    for incident, steps in groupby(session.done, lambda done: done[0]):
+        numbers = ", ".join(str(place + 1) for _, place in steps)
+        yield f"done of {incident}: {numbers}"
 
 
 class _Talk:
@@ -98,6 +106,7 @@ class _Talk:
     def run(self, log: Log | None, session: Session) -> Conversation:
         """From the opening, or where a session stopped, until nothing more is said."""
         conversation = self._opening(log)
+        self._sessions.keep(session)
         if session.messages:
             conversation = self._gone_on(conversation, session)
         else:

@@ -293,6 +293,7 @@ def test_a_screen_that_is_killed_comes_back_with_its_case(small: Small, tmp_path
     drawing.start()
     try:
         wait_until(lambda: [one["incident"] for one in kept(small)] == [ANSWER], "the answer")
+        wait_until(lambda: b"candidate" in drawn, "the keys of the answer")
         os.write(ours, b" ")
         wait_until(lambda: kept(small)[0]["done"], "the tick")
         os.write(ours, b"t")
@@ -306,8 +307,9 @@ def test_a_screen_that_is_killed_comes_back_with_its_case(small: Small, tmp_path
         os.close(ours)
     listed = small.kb("cases", stdin=b"").stdout.decode().split("\t")
     assert (listed[2:4], listed[5]) == (["1", "1"], ANSWER)
-    again = chat(small, "--resume", said="what did I tell you?\n").stdout.decode()
-    assert "we run torch 2.6.0" in again
+    again = chat(small, "--resume", said="what did I tell you?\n")
+    assert "we run torch 2.6.0" in again.stdout.decode()
+    assert f"done of {ANSWER}: 1" in again.stderr.decode()
 
 
 def _drain(terminal: int, drawn: bytearray) -> None:
