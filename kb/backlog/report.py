@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 
 import msgspec
 
@@ -15,19 +16,23 @@ from kb.backlog.people import hidden
 from kb.backlog.resolution import ending
 from kb.backlog.story import told
 from kb.contribute.neutral import neutral
-from kb.evidence import EvidenceLine, collect, find_facts
+from kb.evidence import EvidenceLine, collect
+from kb.evidence.accelerators import products_in
 from kb.evidence.markers import MARKER_PATTERNS, Grade
+from kb.evidence.systems import systems_in, versions_in
 from kb.log import Log
 
 _MAX_LINES = 12
 """Lines of logs that are kept."""
 _MAX_LINE_CHARACTERS = 300
-_MAX_PRINTED_CHARACTERS = 1 << 18
-"""Of code and logs in a post that are looked through."""
+_MAX_PRINTED_CHARACTERS = 40_000
+"""Of code and logs in a post that are looked through; trackers allow 65,536 in all."""
 _MAX_FACTS = 12
 _MAX_TITLE_CHARACTERS = 300
 _MIN_CHARACTERS = 10
 """Of title and symptom together; less cannot be searched."""
+_MIN_ANSWERED = 3
+"""... but for a question that has an answer: in Chinese a few characters say much."""
 _ID_CHARACTERS = 16
 
 
@@ -35,9 +40,9 @@ def to_report(thread: Thread, name: str) -> Report | None:
     """The report of a thread in the import `name`; None where nothing in it can be searched."""
     first = told(thread.posts[0].text) if thread.posts else told("")
     title = _title(thread.title)
-    if len(title) + len(first.story) < _MIN_CHARACTERS:
-        return None
     end = ending(thread)
+    if len(title) + len(first.story) < (_MIN_ANSWERED if end.resolution else _MIN_CHARACTERS):
+        return None
     return Report(
         id=hashlib.sha256(f"{name}\0{thread.source}".encode()).hexdigest()[:_ID_CHARACTERS],
         source=thread.source,
@@ -84,10 +89,11 @@ def _lines(printed: str) -> tuple[str, ...]:
 
 
 def _environment(text: str) -> Iterator[str]:
-    facts = find_facts([text[:_MAX_PRINTED_CHARACTERS]])
-    yield from (f"{name} {version}" for name, version in list(facts.versions.items())[:_MAX_FACTS])
-    yield from (name for name in facts.systems[:_MAX_FACTS] if name not in facts.versions)
-    yield from facts.accelerators[:_MAX_FACTS]
+    text = text[:_MAX_PRINTED_CHARACTERS]
+    versions = versions_in(text)
+    yield from (f"{name} {version}" for name, version in list(versions.items())[:_MAX_FACTS])
+    yield from (name for name in systems_in(text)[:_MAX_FACTS] if name not in versions)
+    yield from dict.fromkeys(islice(products_in(text), _MAX_FACTS))
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 
 import msgspec
@@ -20,8 +20,18 @@ _SHORT_CHARACTERS = 450
 """A post no longer than this is quoted whole."""
 _MAX_POST_CHARACTERS = 20_000
 """Read of a post."""
+_MIN_REPEATED_CHARACTERS = 25
+"""Of a line that is a repetition if it was there before; "Thanks!" is none."""
+_FIRST_SENTENCES, _SENTENCES_OF_THANKS = 3, 8
+"""Where thanks stand in a post, and how long one is that is all thanks."""
+_MIN_TOLD_CHARACTERS = 36
+"""Of a sentence that tells a remedy; a shorter one thanks for it."""
 _SENTENCES_BEHIND = 3
 """Quoted behind the one that tells it, as far as they fit."""
+_LONG_THREAD = 8
+"""Answers of a thread in which more than one thing is talked about."""
+_EARLY = 18
+"""Ranks that an early post of such a thread loses: a change named at its end comes first."""
 _LAST_POSTS = 3
 """Where it is said that all is well, for a thread whose remedy nobody tells."""
 _MAX_DOCUMENT_POSTS = 8
@@ -37,14 +47,30 @@ _OPEN_STATES = re.compile(
     r"|identified|monitoring)$"
 )
 _ADDED = re.compile(
-    r"[\s*_#>-]*(?:edit|update|upd|solution|solved|fixed|workaround|fix|resolution|解决)"
+    r"[\s*_#>\[-]*(?:edit|update|upd|solution|solved|fixed|workaround|fix|resolution|解决)"
     r"\w*[\s*_]*\d*[\s*_]*[:：]",
     re.IGNORECASE,
 )
 """A reporter adds to the first post how it ended."""
+_AROUND = re.compile(
+    r"\b(?:downgrad|upgrad|revert|roll|set|us|disabl|remov|add|chang|switch|replac|install|pass)"
+    r"\w*\b.{0,120}\b(?:fix(?:es|ed)?|solve[sd]?|resolve[sd]?|works?|worked|helps?)\b"
+    r"|\bworkaround\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A way around the trouble that the reporter knew."""
+_FIXES = re.compile(r"fix|solv|resol|revert|address|correct|修复|解决", re.IGNORECASE)
+"""What a change does in a story; others are only part of its setting."""
 _QUOTED = re.compile(
     r"^[ \t]{0,3}>.*\n?|^.*\b(?:wrote|写道)[:：][ \t]*\n?|<!--.*?-->", re.MULTILINE
 )
+_ANSWERED_MAIL = re.compile(
+    r"^[ \t]*(?:On (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    r"[a-z]*,? [^\n]{0,40}\b\d{4}\b[^\n]{0,20}(?:\d\d?:\d\d|,)|-{3,} ?Original Message"
+    r"|You are receiving this because|Reply to this email directly).*\Z",
+    re.MULTILINE | re.DOTALL,
+)
+"""The mail that a mail answers, below it."""
 _IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|<img\b[^>\n]*>", re.IGNORECASE)
 
 
@@ -53,6 +79,7 @@ class _Rank(IntEnum):
     there is room for who says it and how concretely."""
 
     ADVICE = 30
+    AROUND = 40
     STORY = 60
     CHANGE = 70
     SOLVED = 80
@@ -100,34 +127,62 @@ class _Candidate(msgspec.Struct, frozen=True, order=True):
 
 def ending(thread: Thread) -> Ending:
     """How a thread ended: what its posts say, and what its state denies."""
+    is_document = _is_document(thread)
     posts = [
-        _read(place, post)
-        for place, post in enumerate(thread.posts)
+        _read(place, post, _may_add if place == 0 and not is_document else _anything)
+        for place, post in enumerate(_without_repeats(thread.posts))
         if place == 0 or post.role is not Role.BOT
     ]
     answers = posts[1:]
-    candidates = [*_accepted(answers), *_confirmed(answers), *_told(answers)]
-    candidates += _in_document(posts) if _is_document(thread) else _added(posts[:1])
+    candidates = [*_accepted(answers)]
+    if is_document:
+        candidates += _in_document(posts)
+    else:
+        candidates += [*_confirmed(answers), *_told(answers), *_added(posts[:1])]
     if not candidates and not _is_open(thread) and not _is_unsolved(thread):
         candidates += _advised(answers)
     best = max(candidates, default=None)
     return Ending(
         _quoted(posts, best) if best else None,
-        _is_resolved(thread, answers, best),
+        _is_resolved(thread, posts, best),
         thread.duplicate_of or next(filter(None, map(_duplicate, answers)), None),
     )
 
 
-def _read(place: int, post: Post) -> _Read:
-    text = _own_words(post.text[:_MAX_POST_CHARACTERS])
+def _read(place: int, post: Post, wanted: Callable[[str], bool]) -> _Read:
+    """A post, and what those of its sentences say that are wanted."""
+    text = _own_words(post.text[:_MAX_POST_CHARACTERS]) if post.accepted else post.text.strip()
     found = tuple(sentences(text))
-    says = tuple(Says.NOTHING if one.is_code else reading(one.text) for one in found)
+    says = tuple(
+        reading(one.text) if not one.is_code and wanted(one.text) else Says.NOTHING for one in found
+    )
     return _Read(place, post, text, found, says)
 
 
+def _anything(_sentence: str) -> bool:
+    return True
+
+
+def _may_add(sentence: str) -> bool:
+    """Whether a sentence of a first post may tell how it ended; most tell how it began."""
+    return _ADDED.match(sentence) is not None or _AROUND.search(sentence) is not None
+
+
+def _without_repeats(posts: Sequence[Post]) -> Iterator[Post]:
+    """The posts without lines of earlier ones: answers repeat what they answer, and exports lose
+    the signs that tell so."""
+    known: set[str] = set()
+    for post in posts:
+        lines = _own_words(post.text[:_MAX_POST_CHARACTERS]).split("\n")
+        new = [line for line in lines if line.strip() not in known]
+        known |= {line.strip() for line in lines if len(line.strip()) >= _MIN_REPEATED_CHARACTERS}
+        yield msgspec.structs.replace(post, text=post.text if post.accepted else "\n".join(new))
+
+
 def _own_words(text: str) -> str:
-    """A post without what it repeats of others."""
-    return _IMAGE.sub("", _QUOTED.sub("", text.replace("\r\n", "\n"))).strip()
+    """A post without what it quotes of others."""
+    plain = _QUOTED.sub("", _ANSWERED_MAIL.sub("", text.replace("\r\n", "\n")))
+    return _IMAGE.sub("", plain).strip()
 
 
 def _is_open(thread: Thread) -> bool:
@@ -149,16 +204,18 @@ def _is_document(thread: Thread) -> bool:
     )
 
 
-def _is_resolved(thread: Thread, answers: Sequence[_Read], best: _Candidate | None) -> bool:
+def _is_resolved(thread: Thread, posts: Sequence[_Read], best: _Candidate | None) -> bool:
     """Somebody says or shows so. A state alone counts where a person chose it among others."""
     if _is_unsolved(thread):
         return False
+    answers, told = posts[1:], posts[:1] if _is_document(thread) else ()
     if _SOLVED_STATES.search(thread.state) or any(
-        read.has(Says.WORKED) for read in answers[-_LAST_POSTS:]
+        read.has(Says.WORKED | Says.OVER) for read in (*answers[-_LAST_POSTS:], *told)
     ):
         return True
-    least = _Rank.SOLVED if _is_open(thread) else _Rank.STORY
-    return best is not None and best.rank >= least
+    if best is None or any(read.has(Says.UNSOLVED) for read in answers if read.place > best.post):
+        return False
+    return best.rank >= (_Rank.SOLVED if _is_open(thread) else _Rank.STORY)
 
 
 def _accepted(answers: Sequence[_Read]) -> Iterator[_Candidate]:
@@ -170,27 +227,43 @@ def _accepted(answers: Sequence[_Read]) -> Iterator[_Candidate]:
 def _confirmed(answers: Sequence[_Read]) -> Iterator[_Candidate]:
     """What was advised before somebody said that it worked."""
     for number, read in enumerate(answers):
-        if read.has(Says.WORKED) and not _tells_its_own(read):
+        if _confirms(read) and not _tells_its_own(read):
             helped = _helped(answers[:number], read)
             if helped is not None:
                 rank = _Rank.CONFIRMED if read.by_reporter else _Rank.CONFIRMED - 12
+                rank -= _EARLY * _is_early(read, answers)
                 yield _Candidate(rank, helped.place, helped.place, _most_telling(helped))
+            elif any(sign.isdigit() for sign in read.text):  # a number, a version: no mere thanks
+                yield _Candidate(_Rank.AROUND, read.place, read.place, _most_telling(read))
+
+
+def _confirms(read: _Read) -> bool:
+    """Whether a post says near its beginning that it worked, as thanks do; an essay may speak of
+    anything that works."""
+    return any(
+        place < _FIRST_SENTENCES or len(read.sentences) <= _SENTENCES_OF_THANKS
+        for place in read.places(Says.WORKED)
+    )
 
 
 def _tells_its_own(read: _Read) -> bool:
     """Whether a post tells its own remedy, and does not only thank for one."""
     told = (read.sentences[place].text for place in read.places(Says.SOLVED | Says.CHANGE))
-    return any(is_concrete(text) or len(text) > 60 for text in told)
+    return any(is_concrete(text) or len(text) > _MIN_TOLD_CHARACTERS for text in told)
 
 
 def _helped(earlier: Sequence[_Read], thanks: _Read) -> _Read | None:
     """The last post before the thanks that gave advice, of somebody else where roles tell."""
     of_others = [read for read in reversed(earlier) if read.post.role is not thanks.post.role]
-    told = Says.ADVICE | Says.CHANGE | Says.SOLVED
-    helped = [read for read in of_others or list(reversed(earlier)) if read.has(told)]
+    helped = [read for read in of_others or list(reversed(earlier)) if _advises(read)]
     if not helped and thanks.by_reporter:
         helped = [read for read in of_others if any(is_concrete(s.text) for s in read.sentences)]
     return helped[0] if helped else None
+
+
+def _advises(read: _Read) -> bool:
+    told = Says.ADVICE | Says.CHANGE | Says.SOLVED | Says.EXPLAINS
+    return any(says & told and not says & Says.DENIED for says in read.says)
 
 
 def _most_telling(read: _Read) -> int:
@@ -199,7 +272,11 @@ def _most_telling(read: _Read) -> int:
     def weight(place: int) -> tuple[int, int]:
         says = read.says[place]
         told = 4 * bool(says & Says.SOLVED) + 3 * bool(says & (Says.CHANGE | Says.ADVICE))
-        told += is_concrete(read.sentences[place].text) - 3 * bool(says & Says.DENIED)
+        told += (
+            2 * bool(says & Says.EXPLAINS)
+            + is_concrete(read.sentences[place].text)
+            - 3 * bool(says & Says.DENIED)
+        )
         return told, -place
 
     return max(range(len(read.sentences)), key=weight, default=0)
@@ -215,12 +292,19 @@ def _told(answers: Sequence[_Read]) -> Iterator[_Candidate]:
             says = read.says[place]
             if says & Says.SOLVED and not says & Says.HEDGED:
                 rank = _Rank.SOLVED + 4 * read.by_reporter + concrete
+                rank -= 0 if says & Says.WORKED else 3 if read.by_reporter else 15
                 rank -= 25 * (is_denied and not read.by_reporter)
+                rank -= _EARLY * _is_early(read, answers)
                 yield _Candidate(rank, -read.place, read.place, place)
             else:
                 rank = _Rank.CHANGE + 2 * (read.post.role is Role.MAINTAINER) + concrete
                 rank -= 35 * is_denied + 15 * bool(says & Says.HEDGED)
                 yield _Candidate(rank, read.place, read.place, place)
+
+
+def _is_early(read: _Read, answers: Sequence[_Read]) -> bool:
+    """Whether a long thread went on for as long again behind a post: that was not its end."""
+    return len(answers) > _LONG_THREAD and read.place * 2 < answers[-1].place
 
 
 def _last_denial(answers: Sequence[_Read]) -> int:
@@ -240,8 +324,9 @@ def _last_denial(answers: Sequence[_Read]) -> int:
 def _advised(answers: Sequence[_Read]) -> Iterator[_Candidate]:
     """The last advice of a closed thread that the reporter did not deny."""
     denied = _last_denial(answers)
+    is_monologue = all(read.by_reporter for read in answers)
     for read in answers:
-        if read.by_reporter or read.place < denied:
+        if (read.by_reporter and not is_monologue) or read.place < denied:
             continue
         for place in read.places(Says.ADVICE):
             if not read.says[place] & Says.DENIED:
@@ -257,18 +342,24 @@ def _in_document(posts: Sequence[_Read]) -> Iterator[_Candidate]:
             if says & (Says.HEDGED | Says.DENIED):
                 continue
             rank = 5 * bool(says & Says.WORKED) + 3 * bool(says & Says.SOLVED)
-            rank += 2 * bool(says & Says.CHANGE)
-            if rank:
+            rank += 2 * bool(says & Says.DID) if rank else 0
+            rank += 2 * bool(says & Says.CHANGE and _FIXES.search(read.sentences[place].text))
+            if rank and (not says & Says.OVER or says & Says.SOLVED):
                 yield _Candidate(_Rank.STORY + rank - 3, place, read.place, place)
+            elif says & Says.DID and place:
+                yield _Candidate(_Rank.AROUND, place, read.place, place)
 
 
 def _added(first: Sequence[_Read]) -> Iterator[_Candidate]:
-    """What the reporter added to the first post."""
+    """What the reporter added to the first post, or found to help before writing it."""
     told = Says.SOLVED | Says.WORKED | Says.ADVICE | Says.CHANGE
     for read in first:
         for place in read.places(told):
-            if _ADDED.match(read.sentences[place].text):
+            text = read.sentences[place].text
+            if _ADDED.match(text):
                 yield _Candidate(_Rank.STORY, place, read.place, place)
+            elif read.says[place] & Says.WORKED and read.says[place] & Says.SOLVED:
+                yield _Candidate(_Rank.AROUND, place, read.place, place)
 
 
 def _duplicate(read: _Read) -> str | None:

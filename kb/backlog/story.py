@@ -30,7 +30,9 @@ _HEADING = re.compile(
 _CHECKBOX = re.compile(r"[ \t]*(?:[-*+][ \t]*)?\[[ xX✓]?\][ \t]")
 _QUOTE = re.compile(r"[ \t]{0,3}>")
 _WROTE = re.compile(r"(?:On .{5,150} wrote|在.{5,100}写道)[:：]\s*$")
-_EMPTY = re.compile(r"[\s*_]*(?:no response|n/?a|none|null|\.|-+|=+|无)[\s*_]*$", re.IGNORECASE)
+_EMPTY = re.compile(
+    r"[\s*_]*(?:\[\]\([^)]*\)|no response|n/?a|none|null|\.|-+|=+|无)[\s*_]*$", re.IGNORECASE
+)
 _ENDS = re.compile(r"^[\W\d_]+|[\W_]+$")
 
 _MAX_POST_CHARACTERS = 200_000
@@ -41,6 +43,8 @@ _MAX_HEADING_CHARACTERS = 60
 """Of a heading without marks."""
 _MAX_CODE_LINES = 8
 """Of code or a log in a story; what matters of a longer one is among the lines."""
+_MIN_CHARACTERS = 40
+"""Of a story; less is what is left of a form."""
 _MAX_CHARACTERS = 4_000
 """Of a story: what comes later is seldom about the trouble itself."""
 
@@ -66,6 +70,7 @@ def told(text: str) -> Told:
     """A first post taken apart."""
     text = without_signature(text[:_MAX_POST_CHARACTERS].replace("\r\n", "\n"))
     story: list[str] = []
+    dumped: list[str] = []
     printed: list[str] = []
     in_dump = False
     for block in _blocks(_TAG.sub("", _IMAGE.sub("", _COMMENT.sub("", text)))):
@@ -76,9 +81,13 @@ def told(text: str) -> Told:
         elif not in_dump:
             if block.is_printed:
                 printed.append(block.text)
-            if kept := _kept(block):
-                story.append(kept)
-    return Told(_bounded("\n".join(story)), "\n".join(printed))
+            story.append(_kept(block))
+        else:
+            dumped.append(_kept(block))
+    said = "\n".join(filter(None, story))
+    if len(said) < _MIN_CHARACTERS:  # all stands below a heading for something else
+        said = "\n".join(filter(None, [*story, *dumped]))
+    return Told(_bounded(said), "\n".join(printed))
 
 
 def _blocks(text: str) -> Iterator[_Block]:

@@ -25,6 +25,8 @@ class Says(Flag):
     """A change or a release ends it."""
     ADVICE = auto()
     """What to do."""
+    EXPLAINS = auto()
+    """Why it is so."""
     DENIED = auto()
     """The trouble goes on, or something did not help."""
     UNSOLVED = auto()
@@ -33,6 +35,10 @@ class Says(Flag):
     """Another thread has it."""
     HEDGED = auto()
     """Whoever says it is not sure."""
+    DID = auto()
+    """What was done, without a word on whether it helped."""
+    OVER = auto()
+    """A label of the last news: "Resolved:"."""
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -79,12 +85,15 @@ def reading(sentence: str) -> Says:
         ("unsolved", Says.UNSOLVED),
         ("denied", Says.DENIED),
         ("hedged", Says.HEDGED),
+        ("did", Says.DID),
+        ("over", Says.OVER),
+        ("explains", Says.EXPLAINS),
     ):
         if _has(kind, text, lowered):
             says |= what
     if duplicate_in(text):
         says |= Says.DUPLICATE
-    if says & Says.UNSOLVED:
+    if says & (Says.UNSOLVED | Says.DUPLICATE):
         return says
     asks = text.endswith(("?", "？")) or _has("asks", text, lowered)
     if not asks:
@@ -135,17 +144,23 @@ def _is_sure(text: str, lowered: str) -> bool:
 
 
 def _has(kind: str, text: str, lowered: str) -> bool:
-    return any(
-        turn.pattern.search(text)
-        for turn in _turns()[kind]
-        if not turn.words or any(word in lowered for word in turn.words)
-    )
+    return any(turn.pattern.search(text) for turn in _near(kind, lowered))
 
 
 def _matches(kind: str, text: str, lowered: str) -> Iterator[re.Match[str]]:
+    for turn in _near(kind, lowered):
+        yield from turn.pattern.finditer(text)
+
+
+def _near(kind: str, lowered: str) -> Iterator[_Turn]:
+    """The rows of which a word stands in a sentence."""
     for turn in _turns()[kind]:
-        if not turn.words or any(word in lowered for word in turn.words):
-            yield from turn.pattern.finditer(text)
+        if not turn.words:
+            yield turn
+        for word in turn.words:
+            if word in lowered:
+                yield turn
+                break
 
 
 @cache

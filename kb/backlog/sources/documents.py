@@ -10,6 +10,7 @@ import msgspec
 
 from kb.backlog.model import Post, Role, Thread
 from kb.backlog.sources.fields import (
+    ITEM,
     Part,
     Piece,
     part_named,
@@ -20,7 +21,7 @@ from kb.backlog.sources.fields import (
 )
 from kb.backlog.sources.mirrors import is_mirror, threads_of_mirror
 from kb.backlog.sources.model import Skipped, Why
-from kb.backlog.sources.sections import Section, front_matter, joined, sections
+from kb.backlog.sources.sections import Line, Section, front_matter, joined, sections
 from kb.backlog.sources.times import date_in, read_time
 
 _TROUBLE = re.compile(
@@ -30,8 +31,14 @@ _TROUBLE = re.compile(
     r"|报错|错误|失败|异常|故障|问题|超时|卡住|崩溃|不支持|无法|丢失|中断|缺失|溢出|不足|怎么|如何",
     re.IGNORECASE,
 )
+_FAQ = re.compile(r"faq|frequently|常见问题|疑难", re.IGNORECASE)
 _IS_TEMPLATE = re.compile(r"\{\{ ?[a-z]+ [a-z][^{}\n]{1,80}\}\}|\byyyy-mm-dd\b", re.IGNORECASE)
-_MIN_CHARACTERS = 40
+_TAG = re.compile(
+    r"</?(?:br|span|div|p|center|font|sub|sup|small|a)\b[^<>\n]{0,300}/?>", re.IGNORECASE
+)
+_LABEL = re.compile(r"^\([\w-]+\)=$|^\[?!\[[^\]\n]*\]\([^)\n]*\)(?:\]\([^)\n]*\))?$", re.MULTILINE)
+"""Lines that show nothing: a target of links, a picture."""
+_MIN_CHARACTERS = 15
 """Of a section that stands for itself: less is an address or a heading's second line."""
 _SMALL_CHARACTERS = 3_000
 """A document with headings but without dates, no longer than this, is one report."""
@@ -46,6 +53,8 @@ class _Place(msgspec.Struct, frozen=True):
     date: datetime | None = None
     url: str | None = None
     labels: tuple[str, ...] = ()
+    is_faq: bool = False
+    """Each heading is a question, whether it asks or not."""
 
     def below(self, section: Section) -> _Place:
         title = plain_title(section.title)
@@ -53,11 +62,13 @@ class _Place(msgspec.Struct, frozen=True):
             self,
             titles=(*self.titles, title) if title else self.titles,
             date=date_in(title) or self.date,
+            is_faq=self.is_faq or _FAQ.search(title) is not None,
         )
 
 
 def threads_of_document(text: str, file: str) -> Iterator[Thread | Skipped]:
     """The reports in a document."""
+    text = _LABEL.sub("", _TAG.sub("", text))
     if is_mirror(text):
         yield from threads_of_mirror(text, file)
         return
@@ -67,6 +78,7 @@ def threads_of_document(text: str, file: str) -> Iterator[Thread | Skipped]:
         file,
         titles=tuple(filter(None, [fields.get("title", "")])),
         date=read_time(fields.get("date", "")) or date_in(file),
+        is_faq=_FAQ.search(file) is not None,
         url=next(
             (url for name in ("url", "link") if (url := fields.get(name, ""))[:4] == "http"), None
         ),
@@ -84,8 +96,8 @@ def threads_of_document(text: str, file: str) -> Iterator[Thread | Skipped]:
 def _threads(section: Section, place: _Place, depth: int = 0) -> Iterator[Thread]:
     if depth > _MAX_DEPTH:
         return
-    if question := _question(section):
-        yield _answered(question, section, place)
+    if question := _question(section) or _asked(section, place):
+        yield from _answered(question, section, place)
         return
     own = list(pieces(section.body))
     named = [part_named(part.title) for part in section.parts]
@@ -128,12 +140,30 @@ def _question(section: Section) -> str | None:
     return title if section.level > 1 and title.endswith(("?", "？")) else None
 
 
-def _answered(question: str, section: Section, place: _Place) -> Thread:
-    """A question and what is written below it: the answer, unless a part of it is named so."""
-    found = list(pieces(section.lines()))
+def _asked(section: Section, place: _Place) -> str | None:
+    """The heading of a section of questions, which needs not ask."""
+    is_leaf = place.is_faq and section.level > 1 and not section.parts
+    is_told = is_leaf and not tells_a_case([piece.part for piece in pieces(section.body)])
+    return plain_title(section.title) if is_told and joined(section.body) else None
+
+
+def _answered(question: str, section: Section, place: _Place) -> Iterator[Thread]:
+    """A question and what is written below it: the answer, unless a part of it is named so.
+    Further questions may follow in the same section."""
+    lines = list(section.lines())
+    found = list(pieces(lines))
     if not any(piece.part in (Part.ANSWER, Part.REMEDY) for piece in found):
-        found = [Piece(Part.ANSWER, section.text())]
-    return _thread(question, found, place)
+        log = _leading_code(lines)
+        answer = Piece(Part.ANSWER, joined(lines[log:]))
+        yield _thread(question, [Piece(Part.STORY, joined(lines[:log])), answer], place)
+        return
+    yield from _cases([Piece(Part.QUESTION, question), *found], place)
+
+
+def _leading_code(lines: Sequence[Line]) -> int:
+    """Number of lines before the first words: a log there belongs to the question."""
+    words = (n for n, line in enumerate(lines) if line.text.strip() and not line.is_code)
+    return next(words, 0)
 
 
 def _cases(found: Sequence[Piece], place: _Place) -> Iterator[Thread]:
@@ -143,9 +173,10 @@ def _cases(found: Sequence[Piece], place: _Place) -> Iterator[Thread]:
     for piece in found:
         kinds = {known.part for known in case}
         begins = piece.part is Part.QUESTION or (
-            piece.part is Part.SYMPTOM and not kinds.isdisjoint((Part.REMEDY, Part.ANSWER))
+            piece.part in (Part.SYMPTOM, Part.STORY)
+            and not kinds.isdisjoint((Part.REMEDY, Part.ANSWER))
         )
-        if begins and kinds - {Part.STORY}:
+        if begins and case:
             yield _told(case, place)
             case = []
         case.append(piece)
@@ -157,7 +188,11 @@ def _told(found: Sequence[Piece], place: _Place) -> Thread:
     question = next((piece.text for piece in found if piece.part is Part.QUESTION), "")
     if question:
         found = [piece for piece in found if piece.part is not Part.QUESTION]
-        return _thread(" ".join(plain_title(question).split()), found, place)
+        return _thread(plain_title(question), found, place)
+    item = found[0].text if ITEM.match(found[0].text) else ""
+    if item and place.titles:
+        first = re.split(r"(?<=[.。:：!?])\s|\n", ITEM.sub("", item, count=1))[0]
+        return _thread(f"{place.titles[-1]}: {plain_title(first)}", found, place)
     return _thread("", found, place)
 
 

@@ -19,7 +19,8 @@ _PROLOGUE = re.compile(r"\s*(?:<\?[^>]*\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*>\s*
 """What stands before the root. A list of entities is left for the parser, which refuses it."""
 _MAX_DEPTH = 100
 _XML = re.compile(
-    r"\s*(?:<\?xml|<rss|<(?:\w+:)?(?:feed|bugzilla|issues|items|incidents|bug_data|"
+    r"\s*(?:<\?xml|<!DOCTYPE (?!html)|<rss"
+    r"|<(?:\w+:)?(?:feed|bugzilla|issues|items|incidents|bug_data|"
     + "|".join(sorted(_ITEMS))
     + r")[\s>])"
 )
@@ -138,13 +139,20 @@ def _add(parent: dict[str, Any], name: str, value: Any) -> None:
 
 _CODE = re.compile(r"</?[\w-]*code(?::[^<>]*)?>\n?")
 _HEADING = re.compile(r"<[\w-]*h:h(?P<level>\d)>(?P<text>[^<>]*)</[\w-]*h>")
-_LINK = re.compile(r"<[\w-]*link:(?P<url>[^<>\s]*)>(?P<text>[^<>]*)</[\w-]*link>")
+_LINK = re.compile(
+    r"<[\w-]*link:(?P<url>[^<>\s]*)>(?P<text>[^<>]*)</[\w-]*link>(?:\n[ \t]*)?(?P<end>[.,;:!?)]?)"
+)
 _INDENT = re.compile(r"^[ \t]{1,2}(?=\S)", re.MULTILINE)
+
+
+def _link(found: re.Match[str]) -> str:
+    """The words of a link; the exporter ends its line behind it."""
+    return (found["text"].strip() or found["url"]) + (found["end"] or " ")
 
 
 def _unwrapped(text: str) -> str:
     """A text whose code, headings and links are marked by elements of the exporter's own."""
     text = _CODE.sub("\n```\n", text)
     text = _HEADING.sub(lambda found: f"\n{'#' * int(found['level'])} {found['text']}\n", text)
-    text = _LINK.sub(lambda found: found["text"].strip() or found["url"], text)
+    text = _LINK.sub(_link, text)
     return _INDENT.sub("", text)
