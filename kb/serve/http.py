@@ -36,8 +36,10 @@ MAX_HEAD_BYTES = 16_384
 END_SECONDS = 40
 """At the end: how long open requests have, which is longer than any answer may take."""
 
-_HEALTH_SECONDS = 60
+_HEALTH_SECONDS = 30
 """A process that does not answer its parent for so long hangs; building an index takes less."""
+_DEATH = "died"
+"""How uvicorn says, as if it were nothing, that a process ended by itself."""
 _OPEN_FILES = 65_536
 _BACKLOG = 2_048
 
@@ -45,6 +47,7 @@ _BACKLOG = 2_048
 def serve(options: Options, listening: socket.socket, workers: int, notify: Notify) -> None:
     """Answer until a signal comes; what was asked by then is still answered."""
     _allow_many_connections()
+    _tell_by(notify)
     config = Config(
         partial(_in_process, options, notify),
         factory=True,
@@ -71,10 +74,16 @@ def serve(options: Options, listening: socket.socket, workers: int, notify: Noti
 
 
 def _in_process(options: Options, notify: Notify) -> Any:
+    _tell_by(notify)
+    return make_app(options, notify)
+
+
+def _tell_by(notify: Notify) -> None:
+    """Tell what uvicorn has to say."""
     logger = logging.getLogger("uvicorn.error")
     logger.handlers = [_Messages(notify)]
+    logger.setLevel(logging.INFO)
     logger.propagate = False
-    return make_app(options, notify)
 
 
 def _allow_many_connections() -> None:
@@ -90,7 +99,7 @@ class _Messages(logging.Handler):
     terminal."""
 
     def __init__(self, notify: Notify) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__()
         self._notify = notify
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -102,7 +111,7 @@ class _Messages(logging.Handler):
                 trace = trace.tb_next
             place = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
             self._notify(strip_controls(f"a request failed: {reason(error)}{place}"))
-        elif record.levelno >= logging.ERROR:
+        elif record.levelno >= logging.ERROR or _DEATH in record.getMessage():
             self._notify(strip_controls(record.getMessage()))
 
 

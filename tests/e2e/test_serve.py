@@ -315,6 +315,7 @@ def test_alerts_are_answered_with_the_diagnosis(server: Server) -> None:
     assert f"`{ANSWER}`" in answer["message"]
 
 
+@pytest.mark.slow
 def test_alerts_are_told_to_a_chat_or_asked_for_again(small: Small) -> None:
     """What the alert and the log say calls nobody and hides no link."""
     said = json.dumps({"text": QUESTION.decode() + "<!channel> `@here` HF_TOKEN=hf_1234567890abcd"})

@@ -15,6 +15,7 @@ from kb.check import Check
 from kb.guides import Record
 from kb.incident import Incident, Kind
 from kb.log.clean import drop_controls
+from kb.markdown import is_web_link
 from kb.verdict import percent
 from kb.views.markup import to_inline_html
 
@@ -84,6 +85,7 @@ class Pages:
             lstrip_blocks=True,
         )
         environment.filters.update(percent=percent, place=place_of, prose=to_inline_html)
+        environment.tests["web_link"] = is_web_link
         return environment
 
 
