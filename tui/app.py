@@ -53,6 +53,7 @@ class KbApp(ServiceApp, inherit_bindings=False):
         """`session` is a case that was kept, to go on with."""
         super().__init__(settings)
         self.driver_class = TerminalDriver
+        self.animation_level = "none"  # a slow line shows each frame, and keys come meanwhile
         know_alt_enter()
         self._user_input = user_input
         self._session = session

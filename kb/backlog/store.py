@@ -160,12 +160,14 @@ class BacklogStore:
     def report(self, identifier: str) -> Report | None:
         """The report of this id."""
         row = self._one("SELECT body FROM reports WHERE id = ?", identifier)
-        return _unpacked(row[0]) if row else None
+        with _errors(self.path):
+            return _unpacked(row[0]) if row else None
 
     def filed(self, number: int) -> Filed | None:
         """The report of this number, if it is still here."""
         row = self._one(f"SELECT {_FILED} FROM reports WHERE number = ?", number)  # noqa: S608
-        return _filed(row) if row else None
+        with _errors(self.path):
+            return _filed(row) if row else None
 
     def all_reports(self) -> Iterator[Filed]:
         """Every report, in the order in which they came."""
@@ -187,7 +189,8 @@ class BacklogStore:
             number,
             _MAX_SAME,
         )
-        return list(map(_filed, rows))
+        with _errors(self.path):
+            return list(map(_filed, rows))
 
     def largest_cases(self, count: int) -> Iterator[list[Filed]]:
         """The reports of each case that was reported more than once, most frequent first."""
@@ -249,7 +252,8 @@ class BacklogStore:
             " ORDER BY number DESC LIMIT ?",
             max(0, min(count, room)),
         )
-        return [(number, _unpacked(body)) for number, body in rows]
+        with _errors(self.path):
+            return [(number, _unpacked(body)) for number, body in rows]
 
     def add_vectors(self, numbers: Sequence[int], vectors: Vectors) -> None:
         """Take in the meaning of some reports."""

@@ -10,7 +10,7 @@ import click
 
 from kb.cli import NamedPath, NewFile
 from kb.cli.terminal import progress, put, say
-from kb.errors import KbError
+from kb.errors import KbError, unknown
 from kb.service.service import result_of
 from kb.settings import load_settings
 
@@ -98,7 +98,6 @@ def _known(name: str) -> Path:
         KbError: there is none of this name; says which are close.
     """
     from kb.backlog.library import path_of
-    from kb.errors import unknown
     from kb.paths import backlogs
 
     path = path_of(name)

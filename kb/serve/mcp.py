@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import anyio
 import msgspec
@@ -63,6 +63,9 @@ from kb.serve.tools import (
 )
 from kb.service.input import bounded_lines
 from kb.service.service import Service
+
+if TYPE_CHECKING:
+    from kb.serve.talks import Talks
 
 Context = ServerRequestContext[Any, Any]
 
@@ -124,23 +127,24 @@ def mcp_app(
     roots: Sequence[Path] = (),
     *,
     loopback: bool = True,
-    one_process: bool = True,
+    talks: Talks | None = None,
 ) -> McpApp:
     """The server over streamable HTTP. What a client announces as its roots lies on its own
     machine, so only `roots` are read.
 
     With `loopback`, calls by another name than this machine's own are refused, so that no page in a
     browser reaches the server; without it, who routes here checks a token. Where several processes
-    answer at one address, there are no sessions: any of them takes the next request of a client.
+    answer at one address, any of them takes the next request of a client: there are no sessions,
+    and `talks` keeps the cases for all.
     """
     guard = TransportSecuritySettings(
         enable_dns_rebinding_protection=loopback,
         allowed_hosts=[f"{host}:*" for host in _LOOPBACK],
         allowed_origins=[f"http://{host}:*" for host in _LOOPBACK],
     )
-    server = mcp_server(service, roots, ask_client=False)
+    server = mcp_server(service, roots, ask_client=False, talks=talks)
     manager = StreamableHTTPSessionManager(
-        server, stateless=not one_process, security_settings=guard
+        server, stateless=talks is not None, security_settings=guard
     )
     return McpApp(StreamableHTTPASGIApp(manager), manager)
 
@@ -162,9 +166,11 @@ async def serve_stdio(service: Service, roots: Sequence[Path] = ()) -> None:
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def mcp_server(service: Service, roots: Sequence[Path], *, ask_client: bool) -> Server[Any]:
+def mcp_server(
+    service: Service, roots: Sequence[Path], *, ask_client: bool, talks: Talks | None = None
+) -> Server[Any]:
     """The server of the SDK. With `ask_client`, the roots that a client announces are read too."""
-    protocol = _Protocol(Desk(service), tuple(roots), ask_client=ask_client)
+    protocol = _Protocol(Desk(service, talks), tuple(roots), ask_client=ask_client)
     return Server(
         "incident-kb",
         version=__version__,

@@ -122,7 +122,7 @@ async def test_hostile_name_of_a_file_that_is_not_there(start: Start, tmp_path: 
 @pytest.mark.slow
 async def test_hostile_text_in_the_conversation_and_the_history(start: Start) -> None:
     hostile = "[bold]we run[/] [/x] [@click=app.quit]gloo[/]"
-    async with start() as pilot:
+    async with start(size=(200, 50)) as pilot:
         await paste(pilot, f"RuntimeError: {hostile}\n{HOSTILE}")
         await press(pilot, "t", *hostile, "enter")
         await until_shown(pilot, f"› {hostile}")

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import zstandard
+from textual.pilot import Pilot
 
+from kb.conversation import Turn
 from kb.service.input import UserInput, attach
 from kb.sessions import Session, Sessions
 from kb.settings import Settings
@@ -29,6 +31,13 @@ def last() -> Session:
     session = Sessions(Settings(), pytest.fail).last()
     assert session
     return session
+
+
+def turns_of(pilot: Pilot[Any]) -> tuple[Turn, ...]:
+    """All that was said so far."""
+    case = app_of(pilot).main.case
+    assert case
+    return case.conversation.turns
 
 
 async def test_each_thing_is_kept_as_it_happens(start: Start, tmp_path: Path) -> None:
@@ -52,14 +61,16 @@ async def test_a_case_comes_back_with_what_was_said_and_ticked(
         await paste(pilot, SHM)
         await press(pilot, "space")
         await press(pilot, "t", *"also with gloo", "enter")
-        turns = app_of(pilot).main.case.conversation.turns  # type: ignore[union-attr]
+        await until(pilot, lambda: "also with gloo" in [turn.text for turn in turns_of(pilot)])
+        turns = turns_of(pilot)
         await until(pilot, lambda: bool(kept(tmp_path / "state")[0]["messages"]))
         app_of(pilot).keeper.close()
     async with start(size=(120, 60), session=last()) as pilot:
         await answered(pilot)
         case = app_of(pilot).main.case
         assert case
-        assert [turn.text for turn in case.conversation.turns] == [turn.text for turn in turns]
+        await until(pilot, lambda: len(turns_of(pilot)) >= len(turns))
+        assert [turn.text for turn in turns_of(pilot)] == [turn.text for turn in turns]
         assert case.done_of("shm-too-small") == {0}
         assert pilot.app.screen.query_one(PasteBox).text == SHM
         await until(pilot, lambda: "Fix  1 of 3 done" in shown(pilot))

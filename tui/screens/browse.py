@@ -15,10 +15,10 @@ from textual.widgets.option_list import Option
 
 from kb.incident import Incident, Kind
 from tui.actions import Place, bindings
+from tui.titles import what_is_seen
 from tui.visible import shortened
 from tui.widgets.detail import Detail
 from tui.widgets.hints import Hints
-from tui.widgets.match_list import what_is_seen
 
 _MIN_ID_COLUMNS = 16
 """An id that is shorter tells nothing."""

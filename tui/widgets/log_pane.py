@@ -138,6 +138,11 @@ class LogPane(Vertical):
             self._view.jump(number, highlight=False)
         self._mark()
 
+    @property
+    def has_evidence(self) -> bool:
+        """Whether a line speaks for the selected incident."""
+        return bool(self._why)
+
     def step(self, by: int) -> int | None:
         """Go to another evidence line and return its place, from 0; None where there is none."""
         if not self._why:
