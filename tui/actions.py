@@ -91,6 +91,10 @@ ACTIONS = (
     Action("help", Place.ANYWHERE, "question_mark,f1", "help", "Show all keys.", in_footer=True),
     Action("command_palette", Place.ANYWHERE, "ctrl+p", "commands", "Find an action by name."),
     Action("change_theme", Place.ANYWHERE, "f4", "theme", "Choose a colour theme."),
+    Action(
+        "suspend_process", Place.ANYWHERE, "ctrl+z", "suspend",
+        "Go back to the shell for a while; fg returns. In a text field, undo.",
+    ),
     Action("quit", Place.ANYWHERE, "q,ctrl+c", "quit", "Quit. In a text field, q is a letter."),
     Action(
         "search", Place.BOX, "enter,ctrl+enter", "search",
@@ -163,6 +167,9 @@ ACTIONS = (
     ),
     Action("history", Place.ANSWER, "h", "history", "Show the last searches."),
     Action("open", Place.ANSWER, "o", "open", "Open a log, or the directory with one job's logs."),
+    Action(
+        "tour", Place.ANSWER, "T", "tour", "Show how kb works, with samples to try."
+    ),
     Action("batch", Place.ANSWER, "b", "batch", "Classify all logs in a directory."),
     Action(
         "read_candidate", Place.LIST, "enter", "read", "Go to what the candidate says.",

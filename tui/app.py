@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from textual import events, work
+from textual import events, on, work
 from textual.app import SystemCommand
 from textual.await_complete import AwaitComplete
+from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.screen import Screen
@@ -110,6 +111,11 @@ class KbApp(ServiceApp, inherit_bindings=False):
             await asyncio.sleep(_WAIT_SECONDS)
             if self.screen.is_mounted:
                 return
+
+    @on(Driver.SignalResume)
+    def _paint_again(self) -> None:
+        """The shell has used the terminal meanwhile."""
+        self.refresh()
 
     def pop_screen(self) -> AwaitComplete:
         """Leave the screen on top; a second Enter on what is being left leaves nothing else."""

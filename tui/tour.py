@@ -12,6 +12,8 @@ _SAMPLES = (
     ("3-question.txt", "a hang without any message, described in Chinese"),
 )
 
+SAMPLE_COUNT = len(_SAMPLES)
+
 
 def sample(number: int) -> str:
     """The text of a sample, numbered from 1."""

@@ -43,6 +43,14 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(_written_out, text).expandtabs(_TAB_COLUMNS)
 
 
+def shortened(name: str, columns: int) -> str:
+    """A path or an id with its middle left out, where it is longer: both ends tell something."""
+    if len(name) <= columns:
+        return name
+    end = max(0, (columns - 1) // 2)
+    return f"{name[: columns - 1 - end]}…{name[len(name) - end :]}"
+
+
 def _written_out(control: re.Match[str]) -> str:
     code = ord(control[0])
     return f"^{chr(code ^ 0x40)}" if code < 0x80 else f"<U+{code:04X}>"

@@ -201,6 +201,19 @@ def test_the_screen_goes_on_after_a_stop(terminal: Open, stop: tuple[signal.Sign
     assert screen.ended() == 0
 
 
+def test_ctrl_z_stops_the_screen_and_it_is_painted_again(terminal: Open) -> None:
+    screen = terminal("tui")
+    screen.until(READY)
+    os.write(screen.terminal, b"\x1b")
+    screen.until("evidence")
+    os.write(screen.terminal, b"\x1a")
+    os.waitid(os.P_PID, screen.process.pid, os.WSTOPPED)
+    screen.process.send_signal(signal.SIGCONT)
+    screen.until(READY)
+    os.write(screen.terminal, b"\x03")
+    assert screen.ended() == 0
+
+
 def test_quit_gives_the_terminal_of_the_screen_back(terminal: Open) -> None:
     screen = terminal("tui")
     screen.until(READY)

@@ -10,7 +10,16 @@ from textual.dom import DOMNode
 from textual.widgets import Static
 
 from kb.errors import SettingsError
-from tests.tui.conftest import Start
+from tests.tui.conftest import (
+    WATCHDOG,
+    Start,
+    app_of,
+    paste,
+    press,
+    shown,
+    until,
+    until_shown,
+)
 from tui.actions import ACTIONS, MAX_HINTS, Place, actions_of, hints, keymap, keys_table
 from tui.app import KbApp
 from tui.screens.batch import BatchScreen
@@ -77,13 +86,34 @@ async def test_help_tells_of_every_action(start: Start) -> None:
     async with start(size=(120, 100)) as pilot:
         await pilot.press("f1")
         await pilot.pause()
-        told = str(pilot.app.screen.query_one(".sheet Static", Static).visual)
+        told = "\n".join(str(one.visual) for one in pilot.app.screen.query(Static))
         for action in ACTIONS:
             assert action.help in told
             assert action.shown_keys in told
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(pilot.app.screen, MainScreen)
+
+
+async def test_help_wraps_in_its_own_column(start: Start) -> None:
+    async with start(size=(80, 60)) as pilot:
+        await pilot.press("f1")
+        await pilot.pause()
+        rows = shown(pilot).splitlines()
+        first = next(n for n, row in enumerate(rows) if "Search for the typed text." in row)
+        assert rows[first + 1].index("searched") == rows[first].index("Search for")
+
+
+async def test_the_first_screen_can_be_called_again(start: Start) -> None:
+    async with start() as pilot:
+        await paste(pilot, WATCHDOG)
+        await press(pilot, "T")
+        await until_shown(pilot, "Nothing leaves this machine.")
+        await press(pilot, "escape", "T")
+        await until_shown(pilot, "Nothing leaves this machine.")
+        case = app_of(pilot).main.case
+        await press(pilot, "1")
+        await until(pilot, lambda: app_of(pilot).main.case is not case)
 
 
 async def test_the_palette_offers_every_action_of_the_screen(start: Start) -> None:

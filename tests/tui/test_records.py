@@ -52,6 +52,25 @@ async def test_records_are_found_by_words(start: Start) -> None:
         await until_shown(pilot, "0 of 4 records")
 
 
+async def test_a_record_with_the_words_in_its_name_is_first(start: Start) -> None:
+    async with start() as pilot:
+        await browsing(pilot)
+        pilot.app.screen.query_one("#words", Input).value = "watchdog"
+        listed = pilot.app.screen.query_one("#list", OptionList)
+        await until(pilot, lambda: listed.option_count < 4)
+        names = [str(option.id) for option in listed.options]
+        assert all("watchdog" in name for name in names[:1])
+
+
+async def test_a_long_id_is_not_broken(start: Start) -> None:
+    async with start(size=(62, 24)) as pilot:
+        await browsing(pilot)
+        listed = pilot.app.screen.query_one("#list", OptionList)
+        width = listed.scrollable_content_region.width
+        for option in listed.options:
+            assert len(str(option.prompt).split("\n")[0]) <= width
+
+
 async def test_records_are_found_by_words_in_chinese(start: Start) -> None:
     async with start() as pilot:
         await browsing(pilot)

@@ -36,6 +36,7 @@ from kb.errors import KbError
 from kb.settings import Settings
 from kb.verdict import Verdict, percent
 from tui.actions import Place, bindings
+from tui.visible import shortened
 from tui.widgets.hints import Hints
 
 Item = TypeVar("Item")
@@ -226,20 +227,12 @@ def _badness(cells: tuple[Text, Text]) -> tuple[int, float]:
 
 
 def _cells(outcome: Outcome, directory: Path, columns: int) -> tuple[str, ...]:
-    name = _shortened(os.path.relpath(outcome.path, directory), columns)
+    name = shortened(os.path.relpath(outcome.path, directory), columns)
     if not isinstance(outcome, Result):
         return (_UNREADABLE, "", name, "", outcome.reason)
     sure = "" if outcome.confidence is None else f"{percent(outcome.confidence):>4}"
     text = outcome.main_line.text if outcome.main_line else ""
     return (outcome.verdict.value, sure, name, outcome.incident or "", text)
-
-
-def _shortened(path: str, columns: int) -> str:
-    """A path with its middle left out: its beginning names the job, its end the file."""
-    if len(path) <= columns:
-        return path
-    end = (columns - 1) // 2
-    return f"{path[: columns - 1 - end]}…{path[-end:]}"
 
 
 def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -16,8 +16,12 @@ from textual.widgets.option_list import Option
 from kb.incident import Incident, Kind
 from tui.actions import Place, bindings
 from tui.titles import what_is_seen
+from tui.visible import shortened
 from tui.widgets.detail import Detail
 from tui.widgets.hints import Hints
+
+_MIN_ID_COLUMNS = 16
+"""An id that is shorter tells nothing."""
 
 
 class BrowseScreen(Screen[None]):
@@ -64,11 +68,22 @@ class BrowseScreen(Screen[None]):
             and (kind is None or kind == incident.kind)
             and all(word in self._texts[incident.id] for word in words)
         ]
+        found.sort(key=lambda incident: self._misfit(incident, words))
         listed = self.query_one("#list", OptionList)
+        columns = listed.scrollable_content_region.width
         listed.clear_options()
-        listed.add_options(Option(_line(incident), id=incident.id) for incident in found)
+        listed.add_options(Option(_line(incident, columns), id=incident.id) for incident in found)
         listed.border_title = f"{len(found)} of {len(self._incidents)} records"
         listed.highlighted = 0 if found else None
+
+    def on_resize(self) -> None:
+        """Ids are as long as there is room for them."""
+        self.call_after_refresh(self._list)
+
+    def _misfit(self, incident: Incident, words: Sequence[str]) -> tuple[int, int, str]:
+        """The less, the better: a record is about the words in its name more than about others."""
+        name, text = _name(incident), self._texts[incident.id]
+        return -sum(map(name.count, words)), -sum(map(text.count, words)), incident.id
 
     @on(OptionList.OptionHighlighted, "#list")
     @work(exclusive=True, group="record")
@@ -92,18 +107,21 @@ class BrowseScreen(Screen[None]):
 
 
 def _searched(incident: Incident) -> str:
-    header, body = incident.header, incident.body
-    parts = [header.id, header.title, *header.systems, *header.aliases]
-    parts += [body.symptom, body.setting, body.cause, body.evidence_text]
-    return "\n".join(parts).lower()
+    body = incident.body
+    parts = [_name(incident), *incident.header.systems, body.symptom, body.setting]
+    return "\n".join([*parts, body.cause, body.evidence_text]).lower()
+
+
+def _name(incident: Incident) -> str:
+    header = incident.header
+    return "\n".join([header.id, header.title, *header.aliases]).lower()
 
 
 def _options(systems: Counter[str]) -> Iterable[tuple[str, str]]:
     return [(f"{name} ({count})", name) for name, count in sorted(systems.items())]
 
 
-def _line(incident: Incident) -> Content:
+def _line(incident: Incident, columns: int) -> Content:
     kind = "" if incident.kind is Kind.INCIDENT else f"  {incident.kind}"
-    return Content.assemble(
-        (incident.id, "$primary"), (kind, "dim"), "\n", what_is_seen(incident.title)
-    )
+    name = shortened(incident.id, max(_MIN_ID_COLUMNS, columns - len(kind)))
+    return Content.assemble((name, "$primary"), (kind, "dim"), "\n", what_is_seen(incident.title))

@@ -504,6 +504,15 @@ class MainScreen(Screen[None]):
                 self.app.service.refresh()
                 self.app.tell(f"Written: {written}. Fill in the TODOs, then run: kb lint {written}")
 
+    @work(group="tour", exclusive=True)
+    async def action_tour(self) -> None:
+        """Show the first screen again."""
+        from tui.screens.tour import TourScreen
+
+        number = await self.app.push_screen_wait(TourScreen())
+        if number:
+            self.ask(UserInput(text=sample(number)))
+
     @work(group="browse", exclusive=True)
     async def action_browse(self) -> None:
         """Read all records."""
