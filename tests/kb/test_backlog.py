@@ -111,7 +111,7 @@ def test_a_pasted_error_leads_to_its_report_and_the_quoted_resolution(leads: Ask
 def test_other_words_lead_to_it_by_their_meaning(leads: Asking, encoder: Encoder) -> None:
     fill("team", [BUCKET, *OTHERS], encoder)
     (lead, *_rest) = leads(
-        "writing big model files into s3 fails, the object is too large to upload"
+        "uploading large checkpoint shards of the model ends with an error, object too big"
     )
     assert lead.id == "bucket"
 
