@@ -40,7 +40,8 @@ class JobOutcome(msgspec.Struct, frozen=True):
     failed: bool
     """Whether it was told from one that did not fail."""
     culprit: bool
-    """The first culprit is a right rank, or host where no rank is at fault; or none where none."""
+    """The first culprit is a right rank, or host where no rank is at fault; where none of them is,
+    none is named, though a line of a driver may be."""
     line: bool
     """The first culprit's text is the root line."""
     verdict: Verdict
@@ -143,4 +144,4 @@ def _is_culprit(truth: Truth, first: QuotedLine | None) -> bool:
         return first is not None and first.rank in truth.culprit_ranks
     if truth.culprit_hosts:
         return first is not None and first.host in truth.culprit_hosts
-    return first is None
+    return first is None or (first.rank is None and first.host is None)

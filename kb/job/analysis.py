@@ -164,7 +164,9 @@ def _failures_of(
 def _ended_well(attempt: Attempt) -> bool:
     if attempt.died or any(not one.was_stopped for one in attempt.exits):
         return False
-    reported = any(log.exited_well for log in attempt.hosts.values())
+    codes = {one.rank: one.code for one in attempt.exits}  # the last report of each
+    exited = bool(attempt.ranks) and all(codes.get(rank) == 0 for rank in attempt.ranks)
+    reported = exited or any(log.exited_well for log in attempt.hosts.values())
     ranks = attempt.ranks.values()
     complained = any(log.failures for log in ranks)  # asked first, since it costs nothing
     return reported or (bool(ranks) and not complained and all(log.ended_well for log in ranks))
@@ -266,6 +268,8 @@ def _others(bystanders: Iterable[_Bystander]) -> tuple[Group, ...]:
         Group(
             tuple(log.rank for log, _line in group if log.rank is not None),
             group[0][1].message.strip(),
+            file=group[0][1].file,
+            line=group[0][1].number,
         )
         for group in sorted(groups.values(), key=len, reverse=True)
     )

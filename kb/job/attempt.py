@@ -107,6 +107,12 @@ class RankLog:
         return not self.failures and any(says_end(line.text) for line in self.lines[-_END_LINES:])
 
     @property
+    def is_done(self) -> bool:
+        """Whether the last line of its everyday work says that it is done."""
+        last = self.last.message if self.last else ""
+        return bool(_ENDED_WELL.search(last)) or says_end(last)
+
+    @property
     def exited_well(self) -> bool:
         """Whether its last lines report an exit without error."""
         return any(re.search(_EXITED_WELL, line.text) for line in self.lines[-_EXIT_LINES:])

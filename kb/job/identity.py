@@ -10,7 +10,7 @@ import msgspec
 
 from kb.evidence.markers import Grade
 from kb.job.lines import ATTACHED, Line
-from kb.log.layout import Origin
+from kb.log.layout import Origin, is_system_log
 from kb.log.timestamps import Stamp
 from kb.numbers import read_ints
 from kb.rules import host_pattern
@@ -133,7 +133,10 @@ def _global_ranks(raw_lines: Iterable[RawLine]) -> dict[tuple[str | None, int], 
 def named_hosts(files: Sequence[tuple[str, Origin, Sequence[Line]]]) -> Iterator[Origin]:
     """Take parts of the files' names for hosts where their lines begin with them as well. A plain
     word counts when several files are named in this way."""
-    words = [_confirmed(_STEM.findall(name), lines) for name, _origin, lines in files]
+    words = [
+        None if is_system_log(name) else _confirmed(_STEM.findall(name), lines)
+        for name, _origin, lines in files
+    ]
     siblings = {word for word in words if word} if len(set(filter(None, words))) > 1 else set()
     for name, origin, lines in files:
         stems = set(_STEM.findall(name)) & siblings

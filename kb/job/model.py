@@ -46,6 +46,10 @@ class Explanation(StrEnum):
         " other ranks lost their connection to it and failed after it"
     )
     EVERYWHERE = "all ranks fail by themselves in the same way"
+    DRIVER = (
+        "the program that started the ranks raised an exception by itself after all ranks had ended"
+        " their work; no rank is at fault"
+    )
     CRASH = (
         "one rank crashed with a signal such as a segmentation fault or abort in native code,"
         " without a Python traceback; the other ranks lost their connection to it"
@@ -67,6 +71,10 @@ class Explanation(StrEnum):
     )
     NETWORK = "the network link of one host went down or the host cannot be reached by the others"
     STRANGER = "one node cannot connect to the rendezvous endpoint that the others wait at"
+    SAME_RANK = (
+        "two processes were started with the same RANK and none with another one, so the process"
+        " group never comes up"
+    )
     NEVER_JOINED = "a node never joined the rendezvous and left no log"
     DIVERGED = "the values of one rank became nan or inf first and spread to all ranks"
     STRAGGLER = "one rank is a straggler: it is slower than the others, which wait for it"
@@ -184,6 +192,9 @@ class Group(msgspec.Struct, frozen=True):
     ranks: tuple[int, ...]
     text: str
     hosts: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    """Where the first of them said it."""
 
     @property
     def size(self) -> int:

@@ -23,7 +23,9 @@ _COMPRESSED = re.compile(r"\.(?:gz|zst)$", re.IGNORECASE)
 _NO_HOST = re.compile(host_pattern("part_of_a_file_name"), re.IGNORECASE)
 _SYSTEM = re.compile(
     r"(?:dmesg|kern(?:el)?|journal(?:ctl)?|syslog|ip[-_. ]?(?:link[-_. ]?)?mon(?:itor)?"
-    r"|nvidia[-_]smi|dcgm|sacct|scontrol|squeue|py-?spy|launcher|torchrun|mpirun)[-_.]?",
+    r"|nvidia[-_]smi|dcgm|sacct|scontrol|squeue|py-?spy|launcher|torchrun|mpirun"
+    r"|raylet|gcs_server|dashboard(?:_agent)?|log_monitor|monitor|runtime_env_(?:agent|setup)"
+    r"|python-core-(?:worker|driver)|debug_state|export_events|event_[A-Z_]+)[-_.]?",
     re.IGNORECASE,
 )
 

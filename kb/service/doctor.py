@@ -21,6 +21,7 @@ from kb.corpus.sync import index_path
 from kb.errors import KbError
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.paths import backlogs
+from kb.sessions import Sessions, cases_directory
 from kb.settings import Settings
 
 
@@ -43,6 +44,7 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("cache", _cache),
         ("index", _index),
         ("imports", _imports),
+        ("cases", _cases),
     )
     for name, check in checks:
         failures: list[str] = []
@@ -126,3 +128,13 @@ def _index(settings: Settings) -> Check:
         return Check("index", False, str(error), "run: kb index --rebuild")
     except StoreError as error:
         return Check("index", True, str(error), "the first kb ask also builds it")
+
+
+def _cases(settings: Settings) -> Check:
+    notices: list[str] = []
+    sessions = Sessions(settings, notices.append)
+    count = len(sessions.all())
+    if not sessions.is_kept:
+        return Check("cases", True, "not kept: the configuration has `history = false`")
+    where = f"{count} in {cases_directory()}, each for {settings.keep_days} days"
+    return Check("cases", not notices, notices[0] if notices else where)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kb.checks import Observation
     from kb.contribute.draft import Answers
     from kb.conversation import Conversation
+    from kb.conversation.next_step import Task
     from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
     from kb.diagnosis.find import FoundRecord
@@ -195,6 +196,16 @@ class Service:
 
         return self._ask(find)
 
+    def task(self, conversation: Conversation) -> Future[Task | None]:
+        """What to do now: a check to run, or a step of a fix."""
+
+        def find(knowledge: KnowledgeBase) -> Task | None:
+            from kb.conversation.next_step import task_of
+
+            return task_of(conversation, knowledge)
+
+        return self._ask(find)
+
     def draft(self, diagnosis: Diagnosis) -> Future[Incident]:
         """A new record of this case, for a person to complete; secrets are masked."""
 
@@ -245,6 +256,16 @@ class Service:
             return blank_record(answers, knowledge)
 
         return self._ask(write)
+
+    def leads(self, text: str) -> Future[tuple[Lead, ...]]:
+        """The reports of the user's own backlog that are near to a text; nobody reviewed them."""
+
+        def find(knowledge: KnowledgeBase) -> tuple[Lead, ...]:
+            from kb.diagnosis.find import evidence_in
+
+            return knowledge.find_leads(evidence_in(text, knowledge))
+
+        return self._ask(find)
 
     def record(self, identifier: str) -> Future[Record]:
         """One record of any kind.

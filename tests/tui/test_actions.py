@@ -20,6 +20,7 @@ from tui.screens.history import HistoryScreen
 from tui.screens.main import MainScreen
 from tui.screens.ranks import RanksScreen
 from tui.widgets.log_pane import LogPane
+from tui.widgets.match_list import MatchList
 from tui.widgets.paste_box import PasteBox
 from tui.widgets.talk import TalkInput
 
@@ -27,6 +28,7 @@ AT: dict[Place, type[DOMNode]] = {
     Place.ANYWHERE: KbApp,
     Place.BOX: PasteBox,
     Place.ANSWER: MainScreen,
+    Place.LIST: MatchList,
     Place.LOG: LogPane,
     Place.TALK: TalkInput,
     Place.RANKS: RanksScreen,

@@ -70,7 +70,7 @@ ITEM = re.compile(r"\d{1,2}[.)、][ \t]*(?=\S)")
 """An item of a list. Behind parts that lie within an item, the next one is another case."""
 _NUMBERING = re.compile(r"^[\s\d.)(（）、一二三四五六七八九十]*(?=[^\d.])")
 _MARKUP = re.compile(
-    r"[*`]+|X|^#+|#+$|\{#[^{}]*\}|(?<!\S):[a-z_]+:(?!\S)"
+    r"[*`]+|(?<![\w\\])_(?![\s_])|(?<![\s_\\])_(?!\w)|^#+|#+$|\{#[^{}]*\}|(?<!\S):[a-z_]+:(?!\S)"
     r"|</?(?:br|span|a|img|b|i|em|code|p|div|small|sub|sup)\b[^<>]*>|\\(?=[_*<>#\[\]])"
     r"|[\U0001F300-\U0001FAFF\u2600-\u27BF\ufe0f]+"
 )

@@ -36,13 +36,17 @@ def _failed_ranks(attempt: Attempt, host: str | None) -> set[int]:
 
 def _likely_rank(attempt: Attempt, failure: LogLine) -> int | None:
     """The rank that printed before a failure and never again, or else the one rank of that host
-    that ended with lines of its own."""
+    that ended with lines of its own. One whose work was done is none: its driver failed."""
     silenced = (
         attempt.ranks.get(failure.silenced_rank) if failure.silenced_rank is not None else None
     )
-    if silenced is not None and silenced.last_file == failure.file:
+    if silenced is not None and silenced.last_file == failure.file and not silenced.is_done:
         return failure.silenced_rank
     strange = strange_ones(
-        [log for log in attempt.ranks.values() if failure.host in (None, log.host)]
+        [
+            log
+            for log in attempt.ranks.values()
+            if failure.host in (None, log.host) and not log.is_done
+        ]
     )
     return strange[0].rank if len(strange) == 1 else None

@@ -50,6 +50,12 @@ def failed_by_itself(attempt: Attempt) -> RootCause | None:
     if len(alike) > 1 and _BAD_VALUE.search(words):
         diverged = _first_to_diverge(list(attempt.ranks.values()))
         return RootCause(kind, tuple(diverged or alike), Explanation.DIVERGED)
+    if (
+        found[0].rank is None
+        and attempt.ranks
+        and all(log.is_done for log in attempt.ranks.values())
+    ):
+        return RootCause(kind, (found[0],), Explanation.DRIVER)
     is_everywhere = len(alike) > 1 and len(alike) >= len(attempt.ranks)
     return RootCause(kind, tuple(alike), _explanation(kind, words, is_everywhere=is_everywhere))
 

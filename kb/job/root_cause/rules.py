@@ -18,6 +18,7 @@ from kb.job.root_cause.kernel_kill import killed_by_kernel
 from kb.job.root_cause.missing_node import never_joined
 from kb.job.root_cause.missing_rank import absent
 from kb.job.root_cause.own_failure import failed_by_itself
+from kb.job.root_cause.same_rank import started_twice
 from kb.job.root_cause.unreachable_host import cut_off
 
 RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
@@ -25,6 +26,7 @@ RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
     failed_by_itself,
     recorded_differently,
     mismatched,
+    started_twice,
     cut_off,
     never_joined,
     absent,
