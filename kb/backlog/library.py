@@ -146,7 +146,7 @@ class Backlog:
         for store in stores:
             with self._telling(), store.reading() as connection:
                 counts.update(postings.frequencies(connection, words))
-                total += store.size()
+                total += store.highest()  # those that gave way still count among the words
         chinese = any(map(is_pair, words))
         # An English word that no report holds may be a bad gloss of a Chinese question.
         known = [word for word in words if counts[word] or is_pair(word) or not chinese]
