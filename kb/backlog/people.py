@@ -23,7 +23,9 @@ _HIDDEN = (
     _Hidden(re.compile(r"\b[\w.+-]{1,64}@(?=[\w-]+\.)[\w.-]{1,250}\w"), "user@example.org"),
     _Hidden(
         re.compile(
-            r"\[@[A-Za-z0-9][\w-]{0,38}\]\([^()\s]*\)|(?<![\w/.@`:])@[A-Za-z0-9][\w-]{0,38}(?![\w/.(-]|\.\w)"
+            r"\[@[A-Za-z0-9][\w-]{0,38}\]\([^()\s]*\)"
+            r"|(?<![\w/.@`:])@(?!(?:dataclass|property|staticmethod|classmethod|cache|override)\b)"
+            r"[A-Za-z0-9][\w-]{0,38}(?![\w/.(-]|\.\w)"
         ),
         "@someone",
     ),
@@ -32,8 +34,8 @@ _HIDDEN = (
     _Hidden(re.compile(r"(?<=:\\Users\\)[\w.@ -]{1,64}(?=\\)", re.IGNORECASE), "user"),
     _Hidden(
         re.compile(
-            r"(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}\.(?:local|internal|lan|corp|intranet|intra|localdomain)"
-            r"(?![\w-]|\.\w)",
+            r"(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}"
+            r"\.(?:local|internal|lan|corp|intranet|intra|localdomain)(?![\w-]|\.\w)",
             re.IGNORECASE,
         ),
         "host.internal",
@@ -49,10 +51,12 @@ _HIDDEN = (
     _Hidden(re.compile(r"\bU[A-Z0-9]{8,10}\b(?=\|)"), "someone"),
 )
 _GREETED = re.compile(
-    r"^(?P<greeting>[ \t]*(?:hi|hello|hey|dear|hallo|thanks|thank you|many thanks|cheers))"
-    r"[ ,]+(?!(?:there|for|to|a|so|again|all|everyone|in|this|that|the|it|i|you|we|very|and|but)\b)"
-    r"[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?(?=[ ]?[,!.:\n]|$)",
-    re.IGNORECASE | re.MULTILINE,
+    r"^(?P<greeting>[ \t]*(?i:hi|hello|hey|dear|hallo))[ ,]+(?!All|Everyone|There|Team|Folks|Guys)"
+    r"[A-Z][a-z][\w.-]{0,30}(?: [A-Z][\w.-]{1,30})?(?=[ ]?[,!.:\n]|$)"
+    r"|(?P<thanks>\b(?i:thanks|thank you|cheers))[ ,]+"
+    r"(?!Clos|Fix|Work|Solv|It|Th|Will|Merg|You|I\b|We|All)"
+    r"[A-Z][a-z][\w.-]{1,30}(?=[ ]?[,!.]|$)",
+    re.MULTILINE,
 )
 _SIGNED = re.compile(
     r"\n-- ?\n.*\Z|\n[ \t]*(?:(?:best|kind|warm|many)?[ ]?(?:regards|wishes)|best|cheers|sincerely"
@@ -76,7 +80,7 @@ def without_signature(text: str) -> str:
 def hidden(text: str) -> str:
     """A text as it may be kept: without people, private machines, secrets and controls."""
     plain = drop_controls(without_disguises(without_escapes(text[:_MAX_CHARACTERS])))
-    plain = _GREETED.sub(lambda found: found["greeting"], plain)
+    plain = _GREETED.sub(lambda found: found["greeting"] or found["thanks"], plain)
     for kind in _HIDDEN:
         plain = kind.pattern.sub(kind.shown, plain)
     return mask_secrets(plain)

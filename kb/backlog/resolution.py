@@ -298,7 +298,7 @@ def _told(answers: Sequence[_Read]) -> Iterator[_Candidate]:
                 yield _Candidate(rank, -read.place, read.place, place)
             else:
                 rank = _Rank.CHANGE + 2 * (read.post.role is Role.MAINTAINER) + concrete
-                rank -= 35 * is_denied + 15 * bool(says & Says.HEDGED)
+                rank -= 35 * is_denied + 5 * bool(says & Says.HEDGED)
                 yield _Candidate(rank, read.place, read.place, place)
 
 
@@ -326,13 +326,13 @@ def _advised(answers: Sequence[_Read]) -> Iterator[_Candidate]:
     denied = _last_denial(answers)
     is_monologue = all(read.by_reporter for read in answers)
     for read in answers:
-        if (read.by_reporter and not is_monologue) or read.place < denied:
+        is_own = read.by_reporter and not is_monologue
+        if is_own or read.place < denied or read.has(Says.DENIED):
             continue
         for place in read.places(Says.ADVICE):
-            if not read.says[place] & Says.DENIED:
-                rank = _Rank.ADVICE + 2 * is_concrete(read.sentences[place].text)
-                rank += 2 * (read.post.role is Role.MAINTAINER)
-                yield _Candidate(rank, -place, read.place, place)
+            rank = _Rank.ADVICE + 2 * is_concrete(read.sentences[place].text)
+            rank += 2 * (read.post.role is Role.MAINTAINER)
+            yield _Candidate(rank, -place, read.place, place)
 
 
 def _in_document(posts: Sequence[_Read]) -> Iterator[_Candidate]:

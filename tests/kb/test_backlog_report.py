@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kb.backlog.model import Post, Report, Role, Thread
+from kb.backlog.people import hidden
 from kb.backlog.report import to_report
 from kb.backlog.wording import Says, reading
 
@@ -40,6 +41,7 @@ def quote_of(report: Report) -> str | None:
         ("and voila, the problem went away.", Says.WORKED),
         ("Confirmed, this is working on master now", Says.WORKED),
         ("I can't see the error anymore.", Says.WORKED),
+        ("I haven't seen the error again.", Says.WORKED),
         ("Ok I did `pip install -U numpy` and that fixed the issue.", SOLVED),
         ("It turned out that the cable was loose.", SOLVED),
         ("Fixed by removing the node without an address.", SOLVED),
@@ -255,6 +257,24 @@ def test_people_hosts_and_secrets_are_hidden() -> None:
         assert name not in quote
     for kept in ("transformers 4.31.0", "https://huggingface.co/docs", "`A_B=1`"):
         assert kept in quote
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Thanks, works now.", "Thanks, works now."),
+        ("Thanks Bert!", "Thanks!"),
+        ("@torch.no_grad() and @dataclass", "@torch.no_grad() and @dataclass"),
+        ("cudnn 8.9.7.29, torch==2.1.0", "cudnn 8.9.7.29, torch==2.1.0"),
+        (
+            "see https://github.com/NVIDIA/nccl/issues/3",
+            "see https://github.com/NVIDIA/nccl/issues/3",
+        ),
+        ("C:\\Users\\bob\\x", "C:\\Users\\user\\x"),
+    ],
+)
+def test_only_people_and_private_machines_are_hidden(text: str, kept: str) -> None:
+    assert hidden(text) == kept
 
 
 def test_a_report_keeps_its_id_and_an_empty_one_is_none() -> None:

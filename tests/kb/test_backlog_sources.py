@@ -336,6 +336,14 @@ def test_columns_are_guessed_and_may_be_named(tmp_path: Path) -> None:
     assert str(problem) == "jira.csv: cannot be read (it has no column Subject)"
 
 
+def test_fields_of_objects_may_be_named_as_well(tmp_path: Path) -> None:
+    tickets = {"result": [{"Headline": "No GPU", "What": "It fails", "state": "closed", "sys": 1}]}
+    path = write(tmp_path, "tickets.json", json.dumps(tickets))
+    assert threads(path) == []
+    (thread,) = threads(path, {"title": "Headline", "body": "What"})
+    assert (thread.title, thread.posts[0].text) == ("No GPU", "It fails")
+
+
 def test_tickets_with_close_notes_have_an_answer(tmp_path: Path) -> None:
     text = (
         "number\tshort_description\tdescription\tclose_notes\n"

@@ -31,11 +31,18 @@ _TROUBLE = re.compile(
     r"|报错|错误|失败|异常|故障|问题|超时|卡住|崩溃|不支持|无法|丢失|中断|缺失|溢出|不足|怎么|如何",
     re.IGNORECASE,
 )
+_ASKS = re.compile(
+    r"(?:how|what|why|can|could|does|do|did|is|are|which|where|when|who|will|should|i|my|am)\b"
+    r"|.*[\u4e00-\u9fff]",
+    re.IGNORECASE,
+)
+"""How a question begins; in a logbook a sign of doubt behind a heading is none."""
 _FAQ = re.compile(r"faq|frequently|常见问题|疑难", re.IGNORECASE)
 _IS_TEMPLATE = re.compile(r"\{\{ ?[a-z]+ [a-z][^{}\n]{1,80}\}\}|\byyyy-mm-dd\b", re.IGNORECASE)
 _TAG = re.compile(
     r"</?(?:br|span|div|p|center|font|sub|sup|small|a)\b[^<>\n]{0,300}/?>", re.IGNORECASE
 )
+_LINK = re.compile(r"!?\[[^\[\]\n]*\]\([^()\n]*\)|[ \t*\n-]{3,}")
 _LABEL = re.compile(r"^\([\w-]+\)=$|^\[?!\[[^\]\n]*\]\([^)\n]*\)(?:\]\([^)\n]*\))?$", re.MULTILINE)
 """Lines that show nothing: a target of links, a picture."""
 _MIN_CHARACTERS = 15
@@ -137,7 +144,8 @@ def _question(section: Section) -> str | None:
     title = plain_title(section.title)
     if section.level and (question := question_in(title)):
         return question
-    return title if section.level > 1 and title.endswith(("?", "？")) else None
+    asks = title.endswith(("?", "？")) and _ASKS.match(title)
+    return title if section.level > 1 and asks else None
 
 
 def _asked(section: Section, place: _Place) -> str | None:
@@ -236,7 +244,8 @@ def _is_told(thread: Thread) -> bool:
         return False
     if any(post.accepted for post in thread.posts):
         return True
-    return len(text) >= _MIN_CHARACTERS and _TROUBLE.search(f"{thread.title}\n{text}") is not None
+    words = _LINK.sub("", text).strip("-*+# \n")
+    return len(words) >= _MIN_CHARACTERS and _TROUBLE.search(f"{thread.title}\n{text}") is not None
 
 
 def _numbered(threads: Sequence[Thread]) -> Iterator[Thread]:

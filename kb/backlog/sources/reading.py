@@ -165,7 +165,7 @@ def _read_file(source: Source, mapping: Mapping[str, str]) -> Found:
     with opened(path) as (head, text):
         ending = path.suffix.lower()
         if is_json(head) and ending not in _DOCUMENTS[:4]:
-            yield from _of_json(head, text, source.name, _by_issue(comments))
+            yield from _of_json(head, text, source.name, _by_issue(comments), mapping)
         elif is_page(head):
             yield from threads_of_document(text_of_html(whole(text)), source.name)
         elif is_xml(head) and ending not in _DOCUMENTS[:4]:
@@ -185,13 +185,19 @@ def _is_dump(head: str, ending: str) -> bool:
     return ending in (".txt", "") and is_log(head.split("\n")[:_SAMPLE_LINES])
 
 
-def _of_json(head: str, text: TextIO, file: str, comments: Mapping[str, list[object]]) -> Found:
+def _of_json(
+    head: str,
+    text: TextIO,
+    file: str,
+    comments: Mapping[str, list[object]],
+    mapping: Mapping[str, str],
+) -> Found:
     values = values_of_lines(lines(text)) if are_lines(head) else values_in(chunks(text))
     number, found = 0, False
     for place, value in enumerate(values, 1):
         if value is None:
             yield Skipped(f"{file}#{place}", Why.BROKEN, "no JSON")
-        for fields in objects_in(value):
+        for fields in objects_in(value, mapping):
             number, found = number + 1, True
             if isinstance(fields, Why):
                 yield Skipped(f"{file}#{number}", fields)

@@ -63,15 +63,18 @@ _MAX_POSTS = 500
 """Posts read of one thread; what ended it is among its last, so the middle goes."""
 
 
-def objects_in(value: object, depth: int = 0) -> Iterator[Fields | Why]:
-    """The objects of threads in a value, however they are wrapped, and the changes beside them."""
+def objects_in(
+    value: object, mapping: Mapping[str, str] | None = None, depth: int = 0
+) -> Iterator[Fields | Why]:
+    """The objects of threads in a value, however they are wrapped, and the changes beside them.
+    `mapping` names fields: title -> headline."""
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, list):
         for item in value:
-            yield from objects_in(item, depth + 1)
+            yield from objects_in(item, mapping, depth + 1)
     elif isinstance(value, dict):
-        fields = snake(value)
+        fields = snake(value) | dict(_mapped(value, mapping or {}))
         if is_thread(fields):
             yield fields
             return
@@ -79,7 +82,14 @@ def objects_in(value: object, depth: int = 0) -> Iterator[Fields | Why]:
             if name in _CHANGES:
                 yield from (Why.PULL_REQUEST for _ in _items(inner))
             elif isinstance(inner, list | dict):
-                yield from objects_in(inner, depth + 1)
+                yield from objects_in(inner, mapping, depth + 1)
+
+
+def _mapped(value: Mapping[Any, Any], mapping: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """The fields that somebody named, under the first name of each."""
+    for field, name in mapping.items():
+        if name in value:
+            yield _NAMES.get(field, (field,))[0], value[name]
 
 
 def is_thread(fields: Fields) -> bool:
