@@ -21,8 +21,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from index.tokens import is_pair
-
 SCHEMA = """
 CREATE TABLE segments (number INTEGER PRIMARY KEY, level INTEGER NOT NULL);
 CREATE TABLE words (segment INTEGER NOT NULL, word TEXT NOT NULL, postings BLOB NOT NULL,
@@ -86,13 +84,13 @@ def frequencies(connection: sqlite3.Connection, words: Sequence[str]) -> dict[st
     return {word: size // _POSTING_BYTES for word, size in rows}
 
 
-def rarity(word: str, frequency: int, documents: int) -> float:
+def rarity(frequency: int, documents: int, *, pair: bool = False) -> float:
     """How much a word tells, as BM25 has it. One that no document holds counts as well: what is
-    asked for may not be here at all. Of a Chinese word there are several pairs."""
+    asked for may not be here at all. Of a Chinese word there are several pairs of characters."""
     told = math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
     if not frequency:
         told *= _UNKNOWN
-    return told * _PAIR if is_pair(word) else told
+    return told * _PAIR if pair else told
 
 
 def affordable(frequencies: Mapping[str, int]) -> list[str]:

@@ -11,18 +11,19 @@ from pathlib import Path
 import msgspec
 import zstandard
 
+from index.private import make_file
 from kb.backlog.store import BacklogStore, Filed
 from kb.errors import KbError
 from kb.files import cannot_write, check_new
 
-_MAGIC = "incident-kb backlog 1"
+_MAGIC = b"incident-kb backlog 1\n"
+"""The first bytes; what follows is packed."""
 _MAX_LINE_BYTES = 1 << 20
 """Of a report; none is as long."""
 _REPORTS_PER_BATCH = 400
 
 
 class _Head(msgspec.Struct, frozen=True):
-    magic: str
     encoder: str | None
 
 
@@ -40,9 +41,10 @@ def write_bundle(store: BacklogStore, path: Path) -> int:
     check_new(path)
     count = 0
     try:
-        with path.open("xb") as file, zstandard.ZstdCompressor(9).stream_writer(file) as out:
-            path.chmod(0o600)
-            out.write(msgspec.json.encode(_Head(_MAGIC, store.encoder())) + b"\n")
+        make_file(path)
+        with path.open("wb") as file, zstandard.ZstdCompressor(9).stream_writer(file) as out:
+            file.write(_MAGIC)
+            out.write(msgspec.json.encode(_Head(store.encoder())) + b"\n")
             for filed, vector in store.everything():
                 out.write(msgspec.json.encode(_Row(filed, vector)) + b"\n")
                 count += 1
@@ -53,10 +55,12 @@ def write_bundle(store: BacklogStore, path: Path) -> int:
 
 def is_bundle(path: Path) -> bool:
     """Whether a file begins as `write_bundle` begins it."""
+    if not path.is_file():
+        return False
     try:
-        with _lines(path) as lines:
-            return _MAGIC.encode() in lines.readline(_MAX_LINE_BYTES)
-    except (OSError, zstandard.ZstdError):
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
         return False
 
 
@@ -90,5 +94,6 @@ def _rows(lines: io.BufferedReader) -> Iterator[_Row]:
 
 
 def _lines(path: Path) -> io.BufferedReader:
-    reader = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), closefd=True)
-    return io.BufferedReader(reader)
+    file = path.open("rb")
+    file.seek(len(_MAGIC))
+    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file, closefd=True))

@@ -18,8 +18,9 @@ from kb.lead import Lead
 MAX_LEADS = 3
 """Nobody reads more reports at night."""
 
-SHOW_LEAD_AT = 0.35
-"""The score below which no lead is shown; `python -m benchmarks.leads` prints what it keeps out."""
+SHOW_LEAD_AT = 0.55
+"""The score below which no lead is shown: 2 of 35 questions about something else had a lead above
+it. `python -m benchmarks.leads` prints what it keeps out."""
 
 _MAX_QUOTE_CHARACTERS = 240
 _MAX_FIX_CHARACTERS = 600

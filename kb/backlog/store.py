@@ -6,6 +6,7 @@ transaction: what was reported done is there after any end of the process.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -299,17 +300,13 @@ class BacklogStore:
 
     def vectors(self, numbers: Iterable[int], dimension: int) -> tuple[list[int], Small]:
         """Those of some reports that have one, with their numbers."""
-        found, rows = [], []
+        rows = self._all(
+            "SELECT number, vector FROM vectors WHERE number IN (SELECT value FROM json_each(?))",
+            json.dumps([int(number) for number in numbers]),
+        )
         with _errors(self.path):
-            for number in numbers:
-                row = self._connection.execute(
-                    "SELECT vector FROM vectors WHERE number = ?", (int(number),)
-                ).fetchone()
-                if row:
-                    found.append(int(number))
-                    rows.append(row[0])
-            data = np.frombuffer(b"".join(rows), np.int8)
-            return found, data.reshape(len(rows), dimension)
+            data = np.frombuffer(b"".join(vector for _number, vector in rows), np.int8)
+            return [number for number, _vector in rows], data.reshape(len(rows), dimension)
 
     def encoder(self) -> str | None:
         """What made the vectors."""

@@ -10,7 +10,7 @@ import click
 
 from kb.cli import NamedPath, NewFile
 from kb.cli.terminal import progress, put, say
-from kb.errors import KbError, unknown
+from kb.errors import KbError, LogError, unknown
 from kb.service.service import result_of
 from kb.settings import load_settings
 
@@ -116,6 +116,9 @@ def _take(sources: tuple[Path, ...], name: str, mapping: Mapping[str, str]) -> N
     from kb.backlog.store import BacklogStore
 
     path = path_of(name)
+    for source in sources:
+        if not source.exists():
+            raise LogError(source, "no such file or directory")
     with locked(path), BacklogStore.create(path) as store:
         try:
             with progress("Reading reports") as report:
@@ -125,7 +128,9 @@ def _take(sources: tuple[Path, ...], name: str, mapping: Mapping[str, str]) -> N
                     put(f"{bundle}: {read_bundle(bundle, store):,} reports")
             with progress("Encoding them") as report:
                 encode_missing(store, load_encoder(load_settings().model), report)
-        except BaseException:
+        except KbError:
+            raise
+        except BaseException:  # Ctrl-C, or a signal
             say(f"stopped; {store.size()} reports are in `{name}`: the same command goes on")
             raise
         _tell(importer.summary, store)

@@ -94,6 +94,7 @@ def test_an_export_of_issues_becomes_leads(mine: Small, export: Path) -> None:
     assert "team: 23 reports" in mine.kb("doctor", stdin=b"").stdout.decode()
 
 
+@pytest.mark.slow
 def test_a_second_run_takes_in_only_what_changed(mine: Small, export: Path) -> None:
     imported(mine, export, "--into", "team")
     assert "not read again" in imported(mine, export, "--into", "team")
@@ -106,6 +107,7 @@ def test_a_second_run_takes_in_only_what_changed(mine: Small, export: Path) -> N
     assert "team: 24 reports; 1 added, 1 changed, 0 removed, 1 unchanged" in said
 
 
+@pytest.mark.slow
 def test_a_conversation_opens_a_lead(mine: Small, export: Path) -> None:
     imported(mine, export, "--into", "team")
     said = mine.kb("chat", ASKED, stdin=b"show lead 1\nshow lead 9\n").stdout.decode()
@@ -114,6 +116,7 @@ def test_a_conversation_opens_a_lead(mine: Small, export: Path) -> None:
     assert str(BUCKET["url"]) in said
 
 
+@pytest.mark.slow
 def test_a_lead_becomes_a_draft(mine: Small, export: Path, tmp_path: Path) -> None:
     imported(mine, export, "--into", "team")
     identifier = leads(mine)[0]["id"]
@@ -129,6 +132,7 @@ def test_a_lead_becomes_a_draft(mine: Small, export: Path, tmp_path: Path) -> No
     assert b"`nobody`" in nobody.stderr
 
 
+@pytest.mark.slow
 def test_gaps_are_what_was_reported_most_often(mine: Small, tmp_path: Path) -> None:
     same = [
         {**BUCKET, "number": n, "url": f"https://github.com/team/train/issues/{n}"}
@@ -141,6 +145,7 @@ def test_gaps_are_what_was_reported_most_often(mine: Small, tmp_path: Path) -> N
     assert row.split()[:4] == ["3", "times", "1", "days"]
 
 
+@pytest.mark.slow
 def test_a_bundle_carries_an_import_to_another_machine(
     mine: Small, export: Path, tmp_path: Path
 ) -> None:
@@ -186,6 +191,7 @@ def timeless(small: Small, text: bytes) -> dict[str, Any]:
     return {**answer, "elapsed_ms": 0, "leads": []}
 
 
+@pytest.mark.slow
 def test_the_records_answer_the_same_beside_an_import(mine: Small, export: Path) -> None:
     texts = (QUESTION, ASKED.encode(), b"it hangs in the first all_reduce", "显存不足".encode())
     alone = [timeless(mine, text) for text in texts]
@@ -208,6 +214,7 @@ def test_a_match_shows_no_lead_and_opens_no_import(mine: Small, tmp_path: Path) 
     assert (answer["verdict"], answer["leads"], run.stderr) == ("match", [], b"")
 
 
+@pytest.mark.slow
 def test_two_imports_into_one_name_at_once_are_refused(mine: Small, export: Path) -> None:
     from filelock import FileLock
 

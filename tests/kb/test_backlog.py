@@ -111,7 +111,7 @@ def test_a_pasted_error_leads_to_its_report_and_the_quoted_resolution(leads: Ask
 def test_other_words_lead_to_it_by_their_meaning(leads: Asking, encoder: Encoder) -> None:
     fill("team", [BUCKET, *OTHERS], encoder)
     (lead, *_rest) = leads(
-        "writing big model files into s3 fails, the object is too large to upload"
+        "uploading large checkpoint shards of the model ends with an error, object too big"
     )
     assert lead.id == "bucket"
 
@@ -185,24 +185,28 @@ def test_a_duplicate_leads_to_the_resolution_of_the_other(leads: Asking) -> None
 
 
 def test_a_changed_report_gives_way_to_the_new_one(leads: Asking) -> None:
-    fill("team", [BUCKET])
+    fill("team", [BUCKET, *OTHERS])
     fill("team", [again(BUCKET, 7, resolution=None, resolved=False)])
-    (lead,) = leads(BUCKET.lines[0])
+    (lead, *_rest) = leads(BUCKET.lines[0])
     assert (lead.id, lead.fix, lead.seen) == ("again-7", None, 1)
 
 
 def test_many_small_batches_are_found_like_one_large(leads: Asking) -> None:
-    numbers = range(100, 170)
-    numbered = [again(BUCKET, n, title=f"Flag {n} of part {n} is lost", lines=()) for n in numbers]
-    for report in numbered:
+    names = [f"{first}{second}rbin" for first in "bdfgklmnp" for second in "aeiouy"]
+    named = [
+        again(BUCKET, n, title=f"Plugin {name} is lost at a restart of the {name} daemon", lines=())
+        for n, name in enumerate(names, 100)
+    ]
+    for report in named:
         fill("small", [report])
-    fill("large", numbered)
-    asked = "flag 123 of part 123 is lost"
+    fill("large", named)
+    asked = f"plugin {names[23]} is lost at a restart of the {names[23]} daemon"
     (both, *_rest) = leads(asked)
     assert (both.source, both.seen) == ("issues.json#123", 1), "one report, imported twice"
     path_of("small").unlink()
     (large, *_rest) = leads(asked)
-    assert (large.backlog, large.source, large.score) == ("large", both.source, both.score)
+    assert (large.backlog, large.source) == ("large", both.source)
+    assert large.score == pytest.approx(both.score, abs=0.05)
 
 
 def test_a_damaged_import_is_told_once_and_the_others_are_searched(leads: Asking) -> None:
