@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all lint lint-code schema test-models test-ray encoder acts confidence quality \
-  ablation bench fuzz soak locks clean
+.PHONY: demo test test-all lint lint-code schema mcp-definitions test-models test-ray encoder acts \
+  confidence quality ablation bench fuzz soak locks clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/kb index
@@ -38,6 +38,13 @@ schema: $(VENV)/.installed
 	$(BIN)/python -c 'from kb.service.reply import reply_schema; \
 	  from kb.service.wire import indented; print(indented(reply_schema()))' > build/chat.schema.json
 	mv build/chat.schema.json docs/chat.schema.json
+
+# What agents are told of `kb mcp`; needs the extra `serve`.
+mcp-definitions: $(VENV)/.test
+	@mkdir -p build
+	$(BIN)/python -c 'from kb.serve.mcp import definitions; \
+	  from kb.service.wire import indented; print(indented(definitions()))' > build/mcp.json
+	mv build/mcp.json docs/mcp.json
 
 test-models: $(VENV)/.models
 	$(BIN)/python -m pytest -n auto --durations=5 tests/models
@@ -84,7 +91,7 @@ soak: $(VENV)/.installed
 
 bench: $(VENV)/.models
 	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.tiers
+	$(BIN)/python -m benchmarks.backlog
 
 clean:
 	rm -rf $(VENV)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from pathlib import Path
+
+from textual.worker import WorkerCancelled
 
 from kb.service.input import UserInput
 from kb.settings import Settings
@@ -29,7 +32,8 @@ async def picture() -> str:
         app.main.query_one(PasteBox).take(_SAMPLE.read_text(encoding="utf-8"))
         for _ in range(3):
             await pilot.pause(0.5)
-            await app.workers.wait_for_complete()
+            with suppress(WorkerCancelled):  # by what begins anew
+                await app.workers.wait_for_complete()
         await pilot.press("e")
         await pilot.pause(0.5)
         return app.export_screenshot(title="kb")

@@ -100,6 +100,11 @@ class Snapshot:
         """What whoever opens it is to be told of its sources, as they were at the last update."""
         return str(self._meta.get("notice") or "")
 
+    @property
+    def generation(self) -> int:
+        """The number of this state of the store; a later one has a higher number."""
+        return int(self._meta.get("generation") or 0)
+
     def __len__(self) -> int:
         return int(self._length)
 

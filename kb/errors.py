@@ -32,10 +32,11 @@ __all__ = [
     "OutputError",
     "SettingsError",
     "short_name",
+    "unknown",
 ]
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from kb.problem import Problem
@@ -52,6 +53,14 @@ def short_name(name: Path | str) -> str:
     its end."""
     text, half = _USER_INFO.sub(r"\1<secret: password>@", str(name)), _MAX_NAME_CHARACTERS // 2
     return text if len(text) <= _MAX_NAME_CHARACTERS else f"{text[:half]}...{text[-half:]}"
+
+
+def unknown(kind: str, name: str, known: Collection[str], otherwise: str) -> str:
+    """A sentence with the known names that are close, or with what to do `otherwise`."""
+    from difflib import get_close_matches
+
+    close = " or ".join(f"`{other}`" for other in get_close_matches(name, known, cutoff=0.5))
+    return f"unknown {kind} `{name}`; {f'did you mean {close}?' if close else otherwise}"
 
 
 class EvaluationError(KbError):

@@ -1,5 +1,5 @@
-"""Where things lie: the incidents that come with the package, the cache, the history, the
-configuration."""
+"""Where things lie: the incidents that come with the package, the cache, the history,
+imported backlogs, the configuration."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ import platformdirs
 from kb.errors import SettingsError
 
 _APP = "incident-kb"
+
+BACKLOG_SUFFIX = ".backlog"
+"""Of the file of an import."""
 
 
 def packaged_incidents() -> Path:
@@ -50,16 +53,27 @@ def state_directory() -> Path:
     return Path(override) if override else _of_user(platformdirs.user_state_dir)
 
 
+def data_directory() -> Path:
+    """Where imported backlogs are kept, which only their sources can replace; `KB_DATA` overrides
+    the platform's choice."""
+    override = os.environ.get("KB_DATA")
+    return Path(override) if override else _of_user(platformdirs.user_data_dir)
+
+
+def backlog_directory() -> Path:
+    """Where imported backlogs lie, a file each, whether there are any or not."""
+    return data_directory() / "backlog"
+
+
+def backlogs() -> list[Path]:
+    """The files of all imported backlogs, in the order of their names."""
+    return sorted(backlog_directory().glob(f"*{BACKLOG_SUFFIX}"))
+
+
 def index_directory(incidents: Iterable[Path], model: str, kind: str = "index") -> Path:
     """The index of one list of incident directories and one encoder; `kind` begins its name."""
     key = b"\0".join([*(os.fsencode(path.resolve()) for path in incidents), model.encode()])
     return cache_directory() / f"{kind}-{hashlib.sha256(key).hexdigest()[:16]}"
-
-
-def tier_directory(tier: str, model: str) -> Path:
-    """The index of a tier beside the curated one, made with one encoder."""
-    key = hashlib.sha256(model.encode()).hexdigest()[:16]
-    return cache_directory() / f"{tier}-{key}"
 
 
 def expand_user(path: Path | str) -> Path:
@@ -78,5 +92,5 @@ def _of_user(find: Callable[[str], str]) -> Path:
         return Path(find(_APP))
     except RuntimeError as error:
         raise SettingsError(
-            "no home directory; set HOME, or all of KB_CONFIG, KB_CACHE and KB_STATE"
+            "no home directory; set HOME, or all of KB_CONFIG, KB_CACHE, KB_STATE and KB_DATA"
         ) from error

@@ -37,12 +37,22 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Key bindings by action, see docs/tui.md: `tick = "x"`; separate several keys by commas."""
 
     history: bool = True
-    """Keep the last searches of the TUI, how cases ended and the last conversations: on this
-    machine, with secrets masked. With `false`, none of it is kept or shown."""
+    """Keep the last searches of the TUI, how cases ended and the last cases: on this machine, with
+    secrets masked. With `false`, none of it is kept or shown."""
+
+    keep_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 30
+    """Days that a case is kept after the last thing that happened in it; see `kb cases`."""
 
     covered: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
     """The share of your failures whose record is in the index, between 0 and 1; `kb audit` counts
     it. Confidences follow it. Without it, the share is that of the reports of the calibration."""
+
+    alerts_to: Annotated[str, msgspec.Meta(pattern="^https?://")] | None = None
+    """The URL of an incoming webhook of Slack, Mattermost or the like, to which `kb serve` sends
+    what it finds about alerts. Whoever knows it can write there; `KB_ALERTS_TO` overrides this."""
+
+    public_url: Annotated[str, msgspec.Meta(pattern="^https?://")] | None = None
+    """How people reach `kb serve`, for links in its messages. `KB_PUBLIC_URL` overrides this."""
 
     shared_cache: bool = False
     """The index is made for other users to read as well, as far as the umask allows: for one cache
@@ -53,8 +63,8 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
     """Read the configuration file, the environment and the command line, in this order.
 
     Raises:
-        SettingsError: the file is not TOML or holds an unknown key or a wrong value, or a model is
-            named by what is no text.
+        SettingsError: the file is not TOML or holds an unknown key or a wrong value, or a variable
+            holds what is no name of a model or no URL.
     """
     stored = _read(config_file())
     model = os.environ.get("KB_MODEL") or stored.model
@@ -67,7 +77,16 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
         stored,
         incidents=(*filter(None, directories), *map(str, extra_incidents)),
         model=model,
+        alerts_to=_url("KB_ALERTS_TO") or stored.alerts_to,
+        public_url=_url("KB_PUBLIC_URL") or stored.public_url,
     )
+
+
+def _url(variable: str) -> str | None:
+    value = os.environ.get(variable)
+    if value and not value.startswith(("https://", "http://")):
+        raise SettingsError(f"{variable} is no URL; begin it with https:// or http://")
+    return value
 
 
 def _read(path: Path) -> Settings:

@@ -62,7 +62,7 @@ def copy_cache(cache: Path, target: Path) -> Path:
 
 
 def environment(cache: Path, **extra: str) -> dict[str, str]:
-    """The environment of a user who has set nothing but the places of the cache and the state."""
+    """The environment of a user who has set nothing but the places of what kb keeps."""
     # Without compiled modules each start of the command would take twice as long.
     kept = {
         key: value
@@ -70,6 +70,7 @@ def environment(cache: Path, **extra: str) -> dict[str, str]:
         if not key.startswith(("KB_", "PYTEST_")) and key != "PYTHONDONTWRITEBYTECODE"
     }
     own = {"KB_CACHE": cache, "KB_CONFIG": cache / "no-config.toml", "KB_STATE": cache / "state"}
+    own["KB_DATA"] = cache / "data"
     return {**kept, **{name: str(path) for name, path in own.items()}, **extra}
 
 

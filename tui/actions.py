@@ -18,6 +18,8 @@ class Place(StrEnum):
     ANYWHERE = "Anywhere"
     BOX = "Paste box"
     ANSWER = "Answer"
+    LIST = "Candidates"
+    LOG = "Log"
     TALK = "Conversation"
     RANKS = "Ranks"
     BROWSE = "Browse"
@@ -60,17 +62,27 @@ class Action(msgspec.Struct, frozen=True):
         return _SHOWN.get(key := (usable or keys)[0], key)
 
 
-MAX_HINTS = 6
-"""Maximum number of actions in the footer."""
+MAX_HINTS = 12
+"""Maximum number of actions in the footer; shown are those that fit, from the first on."""
 
 _TYPING = (Place.BOX, Place.TALK, Place.DRAFT)
 _CHARACTERS = ("question_mark", "slash", "space")
 _SHOWN = {
     "question_mark": "?",
+    "exclamation_mark": "!",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
     "slash": "/",
+    "up": "↑",
+    "down": "↓",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
     "escape": "esc",
     "f1": "F1",
     "f4": "F4",
+    "f5": "F5",
+    "right_curly_bracket": "}",
+    "left_curly_bracket": "{",
 }
 """Names of keys that people call otherwise."""
 
@@ -81,11 +93,33 @@ ACTIONS = (
     Action("change_theme", Place.ANYWHERE, "f4", "theme", "Choose a colour theme."),
     Action("quit", Place.ANYWHERE, "q,ctrl+c", "quit", "Quit. In a text field, q is a letter."),
     Action(
-        "search", Place.BOX, "ctrl+j,alt+enter,ctrl+enter", "search",
+        "search", Place.BOX, "enter,ctrl+enter", "search",
         "Search for the typed text. Pasted text is searched automatically.", in_footer=True,
     ),
     Action(
-        "paste", Place.ANSWER, "p", "new search", "Go to the paste box.", in_footer=True
+        "new_line", Place.BOX, "ctrl+j,alt+enter,shift+enter", "new line",
+        "Begin a new line. Some terminals send shift+enter as enter; ctrl+j works everywhere.",
+        in_footer=True,
+    ),
+    Action(
+        "copy_command", Place.ANSWER, "c", "copy", "Copy the command of the step or check.",
+        in_footer=True,
+    ),
+    Action(
+        "tick", Place.ANSWER, "space", "done",
+        "Mark the step of the fix as done, or as not done.", in_footer=True,
+    ),
+    Action(
+        "next_step", Place.ANSWER, "s", "step", "Go to the next step of the fix.", in_footer=True
+    ),
+    Action("previous_step", Place.ANSWER, "S", "previous step", "Go to the previous step."),
+    Action(
+        "next_candidate", Place.ANSWER, "right_square_bracket", "candidate",
+        "Show the next candidate.", in_footer=True,
+    ),
+    Action(
+        "previous_candidate", Place.ANSWER, "left_square_bracket", "previous candidate",
+        "Show the previous candidate.",
     ),
     Action(
         "next_evidence", Place.ANSWER, "e", "evidence",
@@ -95,14 +129,19 @@ ACTIONS = (
         "previous_evidence", Place.ANSWER, "E", "previous evidence",
         "Show the previous line that supports this incident.",
     ),
-    Action("next_step", Place.ANSWER, "s", "next step", "Go to the next step of the fix."),
-    Action("previous_step", Place.ANSWER, "S", "previous step", "Go to the previous step."),
     Action(
-        "tick", Place.ANSWER, "space", "step done",
-        "Mark the step of the fix as done, or as not done.", in_footer=True,
+        "talk", Place.ANSWER, "t", "talk", "Go to the conversation.",
+        in_footer=True,
     ),
     Action(
-        "copy_command", Place.ANSWER, "c", "copy command", "Copy the command of the step.",
+        "paste", Place.ANSWER, "p", "new search", "Go to the paste box.", in_footer=True
+    ),
+    Action(
+        "log", Place.ANSWER, "l", "log", "Show the log on the whole screen, or go back.",
+        in_footer=True,
+    ),
+    Action(
+        "ranks", Place.ANSWER, "r", "ranks", "Show which rank failed first, and the others.",
         in_footer=True,
     ),
     Action("copy_note", Place.ANSWER, "C", "copy note", "Copy the hand-off note."),
@@ -110,22 +149,80 @@ ACTIONS = (
         "export", Place.ANSWER, "x", "export", "Write the hand-off note, as Markdown or JSON."
     ),
     Action(
-        "talk", Place.ANSWER, "t", "talk", "Go to the conversation.",
-        in_footer=True,
-    ),
-    Action(
         "answer('{key}')", Place.ANSWER, "1,2,3,4,5,6,7,8,9", "answer",
         "Pick an answer to the question; before the first search, pick a sample.",
     ),
     Action("undo", Place.ANSWER, "u", "undo", "Undo your last message or answer."),
-    Action("ranks", Place.ANSWER, "r", "ranks", "Show which rank failed first, and the others."),
-    Action("log", Place.ANSWER, "l", "log", "Show the log on the whole screen, or go back."),
+    Action(
+        "again", Place.ANSWER, "f5", "again", "Diagnose again what the log holds by now."
+    ),
     Action("new", Place.ANSWER, "n", "new incident", "Draft a new record from this case."),
-    Action("browse", Place.ANSWER, "slash", "browse", "Search and filter all records."),
+    Action(
+        "browse", Place.ANSWER, "slash", "browse",
+        "Search and filter all records. In the log, / searches the log.",
+    ),
     Action("history", Place.ANSWER, "h", "history", "Show the last searches."),
     Action("open", Place.ANSWER, "o", "open", "Open a log, or the directory with one job's logs."),
     Action("batch", Place.ANSWER, "b", "batch", "Classify all logs in a directory."),
+    Action(
+        "read_candidate", Place.LIST, "enter", "read", "Go to what the candidate says.",
+        in_footer=True,
+    ),
+    Action(
+        "page_down", Place.LIST, "pagedown", "scroll", "Scroll what the candidate says.",
+        in_footer=True,
+    ),
+    Action("page_up", Place.LIST, "pageup", "scroll back", "Scroll it back."),
+    Action(
+        "find_text", Place.LOG, "slash", "search",
+        "Search for words. Capitals count only if you type some.", in_footer=True,
+    ),
+    Action(
+        "next_found", Place.LOG, "n", "next", "Go to the next line with these words.",
+        in_footer=True,
+    ),
+    Action("previous_found", Place.LOG, "N", "previous", "Go to the line before with these words."),
+    Action(
+        "next_error", Place.LOG, "right_square_bracket", "error",
+        "Go to the next line that tells of a failure.", in_footer=True,
+    ),
+    Action(
+        "previous_error", Place.LOG, "left_square_bracket", "previous error",
+        "Go to the one before.",
+    ),
+    Action(
+        "filter_lines", Place.LOG, "f", "filter",
+        "See only some lines: rank 3, host node-1, error, words; nothing for all.",
+        in_footer=True,
+    ),
+    Action("wrap", Place.LOG, "w", "wrap", "Wrap long lines, or cut them.", in_footer=True),
+    Action(
+        "next_file", Place.LOG, "right_curly_bracket", "next file",
+        "Show the next file of the job; with a filter, the next one that fits.",
+    ),
+    Action(
+        "previous_file", Place.LOG, "left_curly_bracket", "previous file", "Show the one before."
+    ),
+    Action(
+        "follow", Place.LOG, "F", "follow",
+        "Follow a log that is still being written: stay at its end, and diagnose again when"
+        " something fails.",
+    ),
     Action("say", Place.TALK, "enter", "send", "Send the typed message.", in_footer=True),
+    Action(
+        "new_line", Place.TALK, "ctrl+j,alt+enter,shift+enter", "new line",
+        "Begin a new line in the message.", in_footer=True,
+    ),
+    Action(
+        "earlier", Place.TALK, "up", "earlier", "Bring back what you said before.",
+        in_footer=True,
+    ),
+    Action("later", Place.TALK, "down", "later", "Bring back what you said after it."),
+    Action(
+        "turns_up", Place.TALK, "pageup", "scroll", "Scroll the conversation back.",
+        in_footer=True,
+    ),
+    Action("turns_down", Place.TALK, "pagedown", "scroll on", "Scroll the conversation on."),
     Action(
         "show_line", Place.RANKS, "enter", "show line", "Show the line in the log.",
         in_footer=True,
@@ -144,6 +241,10 @@ ACTIONS = (
         in_footer=True,
     ),
     Action("sort", Place.BATCH, "s", "sort", "Sort by the next column.", in_footer=True),
+    Action(
+        "change_unit", Place.BATCH, "u", "jobs or files",
+        "Classify each directory as a job, or each file by itself.", in_footer=True,
+    ),
     Action(
         "save", Place.DRAFT, "ctrl+o", "save", "Write the draft to a new file.", in_footer=True
     ),

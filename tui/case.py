@@ -9,6 +9,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from kb.conversation import Conversation
+    from kb.conversation.next_step import Task
     from kb.diagnosis import Diagnosis, Match
     from kb.service.handoff import HandOff
     from kb.service.input import UserInput
@@ -21,6 +22,8 @@ class Case(msgspec.Struct, frozen=True):
     conversation: Conversation
     done: frozenset[tuple[str, int]] = frozenset()
     """Steps that are done: id of the incident, place of the step in its fix."""
+    task: Task | None = None
+    """What to do now, as far as the conversation goes."""
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -31,6 +34,11 @@ class Case(msgspec.Struct, frozen=True):
     def matches(self) -> tuple[Match, ...]:
         """The incidents in their current order."""
         return self.conversation.matches
+
+    @property
+    def is_talked_about(self) -> bool:
+        """Whether the user has told or ticked something, which would be lost with the case."""
+        return bool(self.done or self.conversation.statements)
 
     def match(self, identifier: str | None) -> Match | None:
         """The match with an incident."""
@@ -53,10 +61,25 @@ class Case(msgspec.Struct, frozen=True):
             self.conversation.turns,
         )
 
-    def said(self, conversation: Conversation) -> Case:
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not sure what is wrong, though something is: then look first."""
+        return self.conversation.verdict in ("possible", "unknown")
+
+    @property
+    def look(self) -> Task | None:
+        """What to look at before anything is changed, while it is open."""
+        from kb.conversation.done_steps import FixStep, only_looks
+
+        changes = isinstance(self.task, FixStep) and not only_looks(self.task.step)
+        return self.task if self.is_open and not changes else None
+
+    def said(self, conversation: Conversation, task: Task | None) -> Case:
         """The case after a turn; steps that the user told of are done."""
         told = {(name, number - 1) for name, number in conversation.done - self.conversation.done}
-        return msgspec.structs.replace(self, conversation=conversation, done=self.done | told)
+        return msgspec.structs.replace(
+            self, conversation=conversation, task=task, done=self.done | told
+        )
 
     def ticked(self, identifier: str, step: int) -> Case:
         """The case with a step done, or not done again."""

@@ -18,7 +18,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.errors import LogError
 from kb.log import Log
@@ -43,6 +45,21 @@ _BATCH_SECONDS = 0.05
 _NEWLINE = 10
 _CUT_CHARACTER = re.compile(rb"\A[\x80-\xbf]{1,3}")
 
+CHUNK_BYTES = _CHUNK_BYTES
+"""A part of a log, as `Lines.passage` takes it out."""
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """The lines that begin in some chunks, whole."""
+
+    first: int
+    """The number of the first."""
+    data: bytes
+    skipped: int
+    """Bytes in front of them, which belong to a line that begins before."""
+    ends: NDArray[np.int64]
+    """Where lines end in the data."""
+
 
 class Lines:
     """The lines of one source, by number from 1.
@@ -54,17 +71,22 @@ class Lines:
     process with SIGBUS, whereas a read that comes short is a line that is no longer there.
     """
 
-    def __init__(self, file: IO[bytes], filling: Iterator[int], source: Source) -> None:
+    def __init__(
+        self, file: IO[bytes], filling: Iterator[int], source: Source, path: Path | None = None
+    ) -> None:
+        """`path` is that of the file, where it is the log itself and may grow."""
         self._file = file
+        self._path = path
         self._close = weakref.finalize(self, file.close)
         self._filling = filling
         self._source = source
         self._name = source.name or "the text"
         self._notice: str | None = None
         self._size = 0
-        self._has_open_line = False
         self._ended = array("q", [0])
         self._counting = threading.Lock()
+        self.line_count = 0
+        """The lines known so far, the one that is being counted among them."""
         self.complete = False
         """Whether all lines are counted."""
 
@@ -84,7 +106,16 @@ class Lines:
             file = path.open("rb", buffering=0)
         except OSError as error:
             raise LogError(path, error.strerror or str(error)) from error
-        return cls(file, iter([os.fstat(file.fileno()).st_size]), source)
+        return cls(file, iter([os.fstat(file.fileno()).st_size]), source, path)
+
+    @classmethod
+    def of(cls, source: Source) -> Lines:
+        """The lines of one source of a log.
+
+        Raises:
+            LogError: it cannot be read.
+        """
+        return cls.open(source.path) if source.path else cls._unpacked(source)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Lines:
@@ -109,11 +140,6 @@ class Lines:
         lines = cls(file, iter(()), source)
         lines._filling = lines._store(parts)
         return lines
-
-    @property
-    def line_count(self) -> int:
-        """The lines known so far, the one that is being counted among them."""
-        return self._ended[-1] + self._has_open_line
 
     @property
     def notices(self) -> list[str]:
@@ -150,6 +176,54 @@ class Lines:
             return _shown(line)
         return self._long_line(start, number, head[:HEAD_BYTES])
 
+    @property
+    def chunk_count(self) -> int:
+        """The chunks whose lines are known by number, the last one as far as there is one."""
+        return len(self._ended) - (not self.complete)
+
+    def chunk_of(self, number: int) -> int:
+        """The chunk in which a line begins, or the one before it."""
+        return max(0, bisect_left(self._ended, number - 1) - 1)
+
+    def passage(self, chunk: int, count: int) -> Passage:
+        """The lines that begin in `count` chunks. Of one that is longer than them, what lies in
+        them and in the next is taken."""
+        offset = chunk * _CHUNK_BYTES
+        data = self._read(offset, count * _CHUNK_BYTES)
+        first, skipped = self._ended[chunk] + 1, 0
+        if offset and self._read(offset - 1, 1) != b"\n":
+            skipped = data.find(b"\n") + 1 or len(data)
+            first += 1
+        if skipped < len(data) and not data.endswith(b"\n"):
+            data += self._read(offset + len(data), _CHUNK_BYTES).partition(b"\n")[0]
+        data = data[skipped:]
+        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
+        return Passage(first, data, skipped, ends)
+
+    def is_replaced(self) -> bool:
+        """Whether the file was cut, or another has its name: these lines are not those of the file
+        any more."""
+        if self._path is None:
+            return False
+        try:
+            known = os.fstat(self._file.fileno())
+            return known.st_size < self._size or not os.path.samestat(known, self._path.stat())
+        except (OSError, ValueError):  # it is gone, or about to be there again; `close` was called
+            return False
+
+    def grow(self) -> bool:
+        """Whether the file has grown since its lines were counted; then `count` goes on."""
+        if self._path is None or not self.complete:
+            return False
+        try:
+            size = os.fstat(self._file.fileno()).st_size
+        except (OSError, ValueError):
+            return False
+        with self._counting:
+            if size > self._size:
+                self._filling, self.complete = iter([size]), False
+        return not self.complete
+
     def close(self) -> None:
         """Close the file now instead of waiting for garbage collection.
 
@@ -174,8 +248,6 @@ class Lines:
         if number == 1:
             return 0
         chunk = bisect_left(self._ended, number - 1) - 1
-        if chunk + 1 >= len(self._ended):
-            return None
         data = np.frombuffer(self._read(chunk * _CHUNK_BYTES, _CHUNK_BYTES), np.uint8)
         ends = np.flatnonzero(data == _NEWLINE)
         place = number - 2 - self._ended[chunk]
@@ -205,16 +277,17 @@ class Lines:
         newlines = np.frombuffer(data, np.uint8).reshape(chunks, _CHUNK_BYTES) == _NEWLINE
         ended = self._ended[-1] + np.cumsum(np.count_nonzero(newlines, axis=1))
         self._ended.extend(ended.tolist())
+        self.line_count = max(self.line_count, self._ended[-1] + 1)
 
     def _fill_or_finish(self, counted: int) -> None:
         size = next(self._filling, None)
         if size is not None:
-            self._size, self._has_open_line = size, bool(size)
+            self._size, self.line_count = size, max(self.line_count, size > 0)
             return
         rest = self._read(counted, self._size - counted)
         self._size = counted + len(rest)
-        self._has_open_line = bool(self._size) and self._read(self._size - 1, 1) != b"\n"
-        self._ended.append(self._ended[-1] + rest.count(b"\n"))
+        has_open_line = bool(self._size) and self._read(self._size - 1, 1) != b"\n"
+        self.line_count = self._ended[-1] + rest.count(b"\n") + has_open_line
         self.complete = True
 
     def _store(self, parts: Iterable[bytes]) -> Iterator[int]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
 if TYPE_CHECKING:
@@ -53,27 +52,30 @@ def first_to_fail(job: Job | None) -> Content:
     return Content.assemble((f"{title}  ", "bold"), f"{names}{more}")
 
 
-def explain(diagnosis: Diagnosis) -> str:
-    """What to show instead of an incident, as Markdown."""
-    return "\n".join(_explained(diagnosis))
+def explain(diagnosis: Diagnosis, *, has_matches: bool = False) -> str:
+    """What to say where no incident is sure, as Markdown; the check to run stands above it."""
+    return "\n".join(_explained(diagnosis, has_matches))
 
 
-def _explained(diagnosis: Diagnosis) -> Iterator[str]:
+def _explained(diagnosis: Diagnosis, has_matches: bool) -> Iterator[str]:
     from kb.diagnosis import without_incident
 
+    if has_matches:
+        yield from _symptom(diagnosis)
+        return
     yield f"{without_incident(diagnosis)}\n"
     if diagnosis.verdict == "healthy":
         if diagnosis.job and diagnosis.job.culprits:
             yield _SLOW
     elif diagnosis.evidence.total_lines:
-        yield from _way_forward(diagnosis)
+        yield from _symptom(diagnosis)
         yield _HELPFUL
         yield from _nearest(diagnosis)
     yield from _notes(diagnosis.notes)
 
 
-def _way_forward(diagnosis: Diagnosis) -> Iterator[str]:
-    """The leading playbook and the check to run."""
+def _symptom(diagnosis: Diagnosis) -> Iterator[str]:
+    """The leading playbook: what to secure, and where its checks are."""
     from kb.diagnosis import collecting
 
     if not diagnosis.playbooks:
@@ -83,13 +85,7 @@ def _way_forward(diagnosis: Diagnosis) -> Iterator[str]:
     yield f"**Symptom: {playbook.title}** ({percent(leading.confidence)})\n"
     yield "Secure before a restart:\n"
     yield from (f"- {what}" for what in playbook.body.secure)
-    yield f"- by a script for every host: `{collecting(playbook)}`"
-    if step := diagnosis.next:
-        header = step.check.header
-        yield f"\nCheck next: **{step.check.title}**\n"
-        yield f"```{step.command.language}\n{step.command.run}\n```\n"
-        yield f"Where: {header.where} ({header.cost.risk.in_words})  "
-        yield f"Why: {join_soft_breaks(step.why)}\n"
+    yield f"- by a script for every host: `{collecting(playbook)}`\n"
     yield f"All checks and causes: `kb show {playbook.id}`\n"
 
 

@@ -1,4 +1,4 @@
-"""What is read from a backlog: threads as their tracker holds them, and the reports made of them."""
+"""What is read from a backlog: threads as trackers hold them, and the reports made of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Thread(msgspec.Struct, frozen=True):
     opened: datetime | None = None
     closed: datetime | None = None
     state: str = ""
-    """As the tracker says it, in lower case: open, closed, completed, not_planned, duplicate, ..."""
+    """As the tracker says it, in lower case: open, closed, completed, not_planned, duplicate."""
     labels: tuple[str, ...] = ()
     duplicate_of: str | None = None
     """What the tracker or a post names: a number, a key or an address."""
@@ -74,5 +74,7 @@ class Report(msgspec.Struct, frozen=True):
     resolution: Resolution | None = None
     resolved: bool = False
     """Somebody said or showed that it is solved. Closed by a stale bot is not solved."""
+    duplicate_of: str | None = None
+    """The thread that it is called a duplicate of: a number, a key or an address."""
     seen: int = 1
     """Number of reports that were merged into this one, with itself."""

@@ -7,13 +7,14 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kb import __version__
-from kb.errors import KbError, LogError
+from kb.errors import KbError, LogError, unknown
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,10 +24,16 @@ COMMANDS = {
     "ask": "diagnose an error, a log or a directory of logs",
     "chat": "discuss an error in a plain terminal",
     "classify": "diagnose many logs and count the incidents in them",
+    "cases": "list the last cases, to go on with one",
+    "watch": "follow growing logs and say what happens",
     "collect": "write a script that gathers evidence on the nodes",
+    "mcp": "serve the tools for agents (Model Context Protocol)",
     "show": "print one incident",
     "list": "list all incidents",
+    "import": "make a backlog of reports searchable, as leads",
     "new": "draft a new incident, from a log or from scratch",
+    "serve": "serve diagnoses, records and pages over HTTP",
+    "site": "write all records as a static web site",
     "index": "build or update the index",
     "lint": "check incident files",
     "verify": "compare the claims of incidents with clones of the projects",
@@ -36,7 +43,7 @@ COMMANDS = {
     "doctor": "check the installation",
     "completion": "print the shell completion script",
 }
-"""Every command and its help; each command is in the module of the same name."""
+"""Every command and its help; each command is in the module of its name (`import_`)."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -56,9 +63,10 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name in COMMANDS:
+        follow = ctx.params.get("follow", False)
+        if name in COMMANDS and not follow:
             return super().resolve_command(ctx, args)
-        if os.path.exists(name):  # noqa: PTH110  Path.exists raises where a name is too long
+        if follow or os.path.exists(name):  # noqa: PTH110  Path.exists raises where a name is too long
             return "", _import_command("start"), args
         if ctx.resilient_parsing:  # a completion
             return None, None, args
@@ -75,14 +83,24 @@ class _LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def follow_option(function: Function) -> Function:
+    """Add `-f` to a command that opens the screen."""
+    return click.option(
+        "-f",
+        "--follow",
+        is_flag=True,
+        help="Follow PATH, which is still being written: show its end, and diagnose again when"
+        " something fails.",
+    )(function)
+
+
 def _import_command(name: str) -> click.Command:
-    command: click.Command = importlib.import_module(f"kb.cli.{name}").command
+    module = f"{name}_" if iskeyword(name) else name
+    command: click.Command = importlib.import_module(f"kb.cli.{module}").command
     return command
 
 
 def _not_found(name: str) -> KbError:
-    from kb.cli.unknown import unknown
-
     if " " in name or "\n" in name:
         return KbError('to ask about a text, use: kb ask "..."')
     if "/" in name or "." in name:
@@ -101,9 +119,18 @@ def _is_input_piped() -> bool:
     invoke_without_command=True,
     subcommand_metavar="[PATH]... | COMMAND [ARGS]...",
 )
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[ID]",
+    help="Go on with the last case, or with the one of this id; kb cases lists them.",
+)
 @click.version_option(__version__, prog_name="kb", message="%(prog)s %(version)s")
+@follow_option
 @click.pass_context
-def cli(ctx: click.Context) -> None:
+def cli(ctx: click.Context, resume: str | None, follow: bool) -> None:
     """Find known incidents of distributed training and inference, and their fixes.
 
     With PATH (a log, or a directory with the logs of one job) or with piped input, open the
@@ -111,14 +138,20 @@ def cli(ctx: click.Context) -> None:
 
     \b
     kb slurm-4711.out
+    kb -f train.log
     some command 2>&1 | kb
     kb ask "NCCL WARN Error while creating shared memory segment"
     kb ask -f slurm-4711.out
     some command 2>&1 | kb ask
     """
+    ctx.obj = follow
     if ctx.invoked_subcommand is not None:
+        if resume is not None:
+            raise click.UsageError("--resume goes on with a case; leave out the rest")
         return
-    if _is_input_piped() or (sys.stdin.isatty() and sys.stdout.isatty()):
+    if resume is not None:
+        ctx.invoke(_import_command("tui"), resume=resume)
+    elif _is_input_piped() or (sys.stdin.isatty() and sys.stdout.isatty()):
         ctx.invoke(_import_command("start"))
     else:
         from kb.cli.terminal import put

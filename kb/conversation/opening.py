@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kb.conversation.clues import clue_in
 from kb.conversation.language import Language, in_language, joined, say
+from kb.conversation.leads import say_leads
 from kb.conversation.speech import (
     cite,
     describe_step,
@@ -38,7 +39,8 @@ def opening(diagnosis: Diagnosis, language: Language, earlier: Iterable[Outcome]
     shows = tuple(name for _said, name in ways if name)
     known = [match.incident.id for match in diagnosis.matches]
     known += [note.incident.id for note in diagnosis.notes]
-    said = "\n".join([text, *(way for way, _name in ways)])
+    leads = [say_leads(diagnosis.leads, language)] if diagnosis.leads else []
+    said = "\n".join([text, *(way for way, _name in ways), *leads])
     return tool_turn(said, known, lines, shows, ReplyAct.DIAGNOSE)
 
 

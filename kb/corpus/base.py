@@ -9,6 +9,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Self
 
+import msgspec
+
 from index.documents import Candidate, Query
 from index.encoder import Encoder
 from index.errors import StoreMissing
@@ -21,14 +23,27 @@ from kb.corpus.sync import (
     curated_sync,
     guides_sync,
     load_in_background,
-    tier_store,
 )
 from kb.corpus.tier import Tier, TierName
+from kb.evidence import Evidence
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.incident import Incident
+from kb.lead import Lead
 from kb.settings import Settings
 
+LeadFinder = Callable[[Evidence], tuple[Lead, ...]]
+"""Looks into the user's own backlog. It must not raise: no lead is worth a diagnosis."""
+
 NO_TIERS: Mapping[TierName, Tier] = MappingProxyType({})
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """A state of the records: two that are equal hold the same."""
+
+    fingerprint: str
+    """Of the files of every kind."""
+    generation: int
+    """Grows with each update of the index."""
 
 
 class KnowledgeBase:
@@ -52,6 +67,8 @@ class KnowledgeBase:
         self._encoder = encoder
         self._sync = sync
         self._guides_sync = guides_sync
+        self.find_leads: LeadFinder = lambda _evidence: ()
+        """Set by the service: a run over many logs asks for none."""
         self._ahead = ThreadPoolExecutor(1, "encode ahead")
         self._load_scanners()
 
@@ -97,6 +114,12 @@ class KnowledgeBase:
     def guides(self) -> GuideShelf:
         """The checks and playbooks."""
         return GuideShelf(self._others.get(TierName.GUIDES))
+
+    @property
+    def state(self) -> IndexState:
+        """What it was made of, and when."""
+        snapshot = self._curated.snapshot
+        return IndexState(snapshot.fingerprint, snapshot.generation)
 
     def __len__(self) -> int:
         return len(self._curated.snapshot)
@@ -147,13 +170,8 @@ class KnowledgeBase:
         sync = curated_sync(settings, encoder, report, notify)
         snapshot = sync.open()
         curated = Tier(TierName.CURATED, lambda: snapshot, encoder, sync.open_again)
-        imported = tier_store(TierName.IMPORTED, settings)
         of_guides = guides_sync(settings, encoder, report, notify)
         # A fingerprint covers the files of every kind, so one look at them is enough for both.
         open_guides = lambda: of_guides.open(curated.snapshot.fingerprint)  # noqa: E731
         guides = Tier(TierName.GUIDES, open_guides, encoder, of_guides.open_again)
-        others = {
-            TierName.GUIDES: guides,
-            TierName.IMPORTED: Tier(TierName.IMPORTED, imported.open, encoder),
-        }
-        return cls(curated, encoder, others, sync, of_guides, settings.covered)
+        return cls(curated, encoder, {TierName.GUIDES: guides}, sync, of_guides, settings.covered)

@@ -107,6 +107,11 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
         ),
         observations=(*_differences(analysis), *read.observations),
         playbooks=standing.playbooks,
+        leads=(
+            knowledge.find_leads(opinion.evidence)
+            if verdict in (Verdict.POSSIBLE, Verdict.UNKNOWN)
+            else ()
+        ),
         next=(
             None
             if verdict is Verdict.MATCH  # its fix comes next

@@ -11,6 +11,7 @@ from kb.checks import Observation
 from kb.evidence import Evidence, EvidenceLine
 from kb.incident import Incident
 from kb.job import Job
+from kb.lead import Lead
 from kb.playbook import Playbook
 from kb.questions import Belief, QuestionPlan, next_question, seen_in
 from kb.verdict import Verdict, decide
@@ -113,6 +114,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     """What the symptom may be, best first; behind the incidents where one matches."""
     next: NextCheck | None = None
     """None for a match, whose fix is the next step, and where no playbook fits."""
+    leads: tuple[Lead, ...] = ()
+    """Reports of the user's backlog, best first; none for a match. See `kb.backlog`."""
 
     def with_matches(self, matches: tuple[Match, ...]) -> Diagnosis:
         """The same diagnosis after a conversation ranked its candidates again."""

@@ -6,6 +6,7 @@ one. Short input is read whole: in a few lines typed by a person every word coun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -18,7 +19,7 @@ from kb.evidence.facts import find_facts
 from kb.evidence.folding import FoldedLines
 from kb.evidence.glossary import has_chinese
 from kb.evidence.lines import evidence_line, evidence_lines_before
-from kb.evidence.marked import MarkedBlock
+from kb.evidence.marked import Mark, MarkedBlock
 from kb.evidence.markers import Grade
 from kb.evidence.model import Evidence, EvidenceLine, SignatureHit
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
@@ -32,10 +33,18 @@ _MAX_SHORT_BLOCKS = 8
 
 _MAX_FIRST_MARKED_LINES, _MAX_LAST_MARKED_LINES = 300, 100
 """Marked lines looked at in one block: from its beginning, and from its end."""
+_FIRST_REPEATED_LINES, _LAST_REPEATED_LINES = 20, 10
+"""The same behind a block in which all of them repeated what is known."""
 _MAX_TELLING_LINES = 120
 """Lines of the evidence that a marker fired on: more would only repeat the trouble."""
 _MIN_CONTEXT_LINES = 40
 """Everyday lines of the evidence, however many telling ones there are."""
+_COUNTER = re.compile(rb"(?<![A-Za-z0-9_])\d*[1-9]\d*(?![A-Za-z_])")
+"""A number that is none of a name. A zero stays: `0 errors` denies what `3 errors` says."""
+_KEPT_ADDRESSES = (b"127.", b"0.0.0.0", b"169.254.")
+"""What a mask keeps of the numbers in a line."""
+_MAX_SHAPES = 10_000
+"""Shapes of lines that are remembered: some megabytes."""
 _LINES_BEFORE_FAILURE = 3
 """Everyday lines kept in front of the first failure: what was being done."""
 _TAIL_LINES = 8
@@ -60,7 +69,11 @@ class Collector:
     def __init__(self, signatures: Scanner) -> None:
         self._signatures = signatures
         self._folded = FoldedLines()
+        # A line of an error is not to be lost between a thousand warnings, so each has its own.
+        self._any, self._grave = Attention(), Attention()
         self._hits: dict[Pattern, SignatureHit] = {}
+        self._masks: dict[bytes, str] = {}
+        """Of lines that are no failures, by their shape."""
         self._raised = RaisedExceptions()
         self._first_blocks: list[BlockLines] = []
         self._last_block: BlockLines | None = None
@@ -74,9 +87,12 @@ class Collector:
         """Take in the next block."""
         if not self._short:
             self._folded.forget_places()
-        marked = _marked_lines(block)
-        for start in sorted(marked):
-            self._add_marked(block, start, marked[start])
+        grave = self._grave.choose(block, block.grave)
+        for start in sorted(grave | self._any.choose(block, block.marks)):
+            known = len(self._folded)
+            self._take_marked(block, start)
+            if len(self._folded) > known:
+                (self._grave if start in grave else self._any).hears_news = True
         for number, end in self._signatures.scan(block.data):
             pattern = self._signatures.patterns[number]
             if pattern not in self._hits:
@@ -147,7 +163,18 @@ class Collector:
         for block in self._first_blocks:
             yield from (evidence_line(block, start) for start in block.starts())
 
-    def _add_marked(self, block: MarkedBlock, start: int, markers: set[int]) -> None:
+    def _take_marked(self, block: MarkedBlock, start: int) -> None:
+        """Add a line that a marker fired on; one of a known shape is only counted."""
+        shape = b"" if self._short else _shape(block.raw(start))
+        if shape in self._masks:
+            self._folded.count(self._masks[shape])
+            return
+        line = self._add_marked(block, start, block.markers_of(start))
+        is_kept = shape and line.grade < Grade.ERROR and line.masked in self._folded
+        if is_kept and len(self._masks) < _MAX_SHAPES:
+            self._masks[shape] = line.masked
+
+    def _add_marked(self, block: MarkedBlock, start: int, markers: set[int]) -> EvidenceLine:
         grade = block.grade(start, markers)
         stack = block.stack(start)
         if stack is not None and stack.exception is not None:
@@ -162,13 +189,36 @@ class Collector:
         if grade is Grade.FATAL:
             self._raised.add(block, start, start, line)
         self._folded.add(line)
+        return line
 
 
-def _marked_lines(block: MarkedBlock) -> dict[int, set[int]]:
-    """The lines to look at with the markers that fired on them. Of a block that is full of trouble,
-    what lies between is not even sorted by line."""
-    last = block.markers_by_line(reversed(block.marks), _MAX_LAST_MARKED_LINES)
-    return last | block.markers_by_line(block.marks, _MAX_FIRST_MARKED_LINES)
+def _shape(raw: bytes) -> bytes:
+    """What lines that differ in counters alone have in common; nothing for a line that has to be
+    read as a whole."""
+    if any(address in raw for address in _KEPT_ADDRESSES):
+        return b""
+    return _COUNTER.sub(b"1", raw)
+
+
+class Attention:
+    """Chooses which marked lines of a block are looked at. Of a block that is full of trouble, what
+    lies between its first and its last lines is not; of one that follows a block which only
+    repeated what is known, even fewer are."""
+
+    def __init__(self) -> None:
+        self.hears_news = True
+        """A line that was chosen said what no line before it did."""
+
+    def choose(self, block: MarkedBlock, marks: Sequence[Mark]) -> set[int]:
+        """The starts of the lines to look at."""
+        first, last = (
+            (_MAX_FIRST_MARKED_LINES, _MAX_LAST_MARKED_LINES)
+            if self.hears_news
+            else (_FIRST_REPEATED_LINES, _LAST_REPEATED_LINES)
+        )
+        at_begin = block.lines_of(marks, first)
+        self.hears_news = len(at_begin) < first
+        return at_begin | block.lines_of(reversed(marks), last)
 
 
 def _most_telling(by_grade: Iterable[EvidenceLine]) -> list[EvidenceLine]:

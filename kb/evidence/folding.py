@@ -19,6 +19,14 @@ class FoldedLines:
         self._counted: set[tuple[str | None, int]] = set()
         """File and number of each line that was counted."""
 
+    def __len__(self) -> int:
+        """Number of distinct lines."""
+        return len(self._by_mask)
+
+    def __contains__(self, masked: str) -> bool:
+        """Whether a line with this mask is kept."""
+        return masked in self._by_mask
+
     def add(self, line: EvidenceLine) -> None:
         """Add a line, or count it with the one that says the same; a line counts once."""
         if not line.masked:
@@ -37,6 +45,11 @@ class FoldedLines:
             return
         self._by_mask[line.masked] = line
         self._counted.add(place)
+
+    def count(self, masked: str) -> None:
+        """Count one more line that says the same as one that is known."""
+        known = self._by_mask[masked]
+        self._by_mask[masked] = msgspec.structs.replace(known, count=known.count + 1)
 
     def forget_places(self) -> None:
         """Free what tells a line from its like, once no line that was added can come again."""

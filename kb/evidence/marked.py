@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import islice, takewhile
+from operator import itemgetter
 
 from kb.evidence.endings import raises_doubt
-from kb.evidence.markers import Grade, casts_doubt, grade_line, is_final, negates
+from kb.evidence.markers import DOUBTS, GRAVE, Grade, grade_line, is_final, negates
 from kb.evidence.notices import is_notice
 from kb.evidence.stacks import Stack, read_stack
 from kb.log import Block
@@ -27,22 +30,39 @@ class MarkedBlock(BlockLines):
 
     def __init__(self, block: Block, marks: Sequence[Mark]) -> None:
         super().__init__(block)
-        self.marks = [mark for mark in marks if not casts_doubt(mark[0])]
-        self._doubts = [mark for mark in marks if casts_doubt(mark[0])]
+        self.marks = [mark for mark in marks if mark[0] not in DOUBTS]
+        self._doubts = [mark for mark in marks if mark[0] in DOUBTS]
         self._finals: frozenset[int] | None = None
         self._grades: dict[int, Grade] = {}
         self._stacks: dict[int, Stack] = {}
 
-    def markers_by_line(
-        self, marks: Iterable[Mark], max_lines: int | None = None
-    ) -> dict[int, set[int]]:
-        """By start of a line: the markers that fired on it, for the first lines of `marks`."""
+    @property
+    def grave(self) -> list[Mark]:
+        """The marks that name a failure or an error."""
+        return [mark for mark in self.marks if mark[0] in GRAVE]
+
+    def lines_of(self, marks: Iterable[Mark], most: int) -> set[int]:
+        """The starts of the first lines in which these marks are, at most so many."""
+        lines: set[int] = set()
+        for _marker, end in marks:
+            lines.add(self.start_of(end))
+            if len(lines) == most:
+                break
+        return lines
+
+    def markers_of(self, start: int) -> set[int]:
+        """The markers that fired on the line that starts here."""
+        first = bisect_right(self.marks, start, key=itemgetter(1))
+        behind = islice(self.marks, first, None)
+        return {
+            number for number, _ in takewhile(lambda mark: self.start_of(mark[1]) == start, behind)
+        }
+
+    def markers_by_line(self, marks: Iterable[Mark]) -> dict[int, set[int]]:
+        """By start of a line: which of `marks` are in it."""
         lines: dict[int, set[int]] = {}
         for marker, end in marks:
-            start = self.start_of(end)
-            if start not in lines and len(lines) == max_lines:
-                break
-            lines.setdefault(start, set()).add(marker)
+            lines.setdefault(self.start_of(end), set()).add(marker)
         return lines
 
     def doubts(self) -> bool:

@@ -70,7 +70,10 @@ MARKERS = tuple(_markers())
 MARKER_PATTERNS = tuple(Pattern(marker.pattern, regex=True) for marker in MARKERS)
 """The table as the scanner takes it, in the same order; every match is to be reported."""
 
-_DOUBTS = frozenset(n for n, marker in enumerate(MARKERS) if marker.casts_doubt)
+DOUBTS = frozenset(n for n, marker in enumerate(MARKERS) if marker.casts_doubt)
+"""The numbers of the markers that are doubts: of a grade they say nothing."""
+GRAVE = frozenset(n for n, marker in enumerate(MARKERS) if marker.grade >= Grade.ERROR)
+"""The numbers of the markers that name a failure or an error."""
 _NEGATING = frozenset(n for n, marker in enumerate(MARKERS) if marker.negates)
 _FINAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.is_final)
 
@@ -110,11 +113,6 @@ _CALM = re.compile(
     r"\b(?:INFO|DEBUG|TRACE|NOTICE|LOG|info|debug)\b|^\s*(?:ok \d|PASS|# |\u2713|\u2714|\u221a)"
     r"|^\s*(?:=== RUN|--- PASS|\[ *(?:RUN|OK) *\])"
 )
-
-
-def casts_doubt(number: int) -> bool:
-    """Whether a marker is a doubt, by its number: of a grade it says nothing."""
-    return number in _DOUBTS
 
 
 def negates(number: int) -> bool:

@@ -28,8 +28,8 @@ _MAX_FATAL_LINES = 20
 """Of each block: its last lines that name a failure, or report an exit."""
 _MAX_FINAL_LINES = 20
 """Of such a file: of its last lines that tell what no rank survives."""
-_FATAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.grade is Grade.FATAL)
 _EXITS = frozenset(n for n, marker in enumerate(MARKERS) if marker.reports_exit)
+_TELLING = _EXITS.union(n for n, marker in enumerate(MARKERS) if marker.grade is Grade.FATAL)
 
 _TIME = r"\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}"
 _TAG = re.compile(
@@ -107,7 +107,7 @@ class LineKeeper:
             self._head = list(_lines(block, islice(block.starts(), self._end), first))
         if len(self._early) < _MAX_MARKED_LINES:
             self._early += _complaints(block, block.marks[: 2 * _MAX_MARKED_LINES])
-        telling = [mark for mark in block.marks if mark[0] in _FATAL or mark[0] in _EXITS]
+        telling = [mark for mark in block.marks if mark[0] in _TELLING]
         self._late += _complaints(block, telling[-_MAX_FATAL_LINES:])
         self._final += _lines(block, sorted(block.finals())[-_MAX_FINAL_LINES:], ())
         self._ends.append(block)

@@ -47,8 +47,8 @@ class Explanation(StrEnum):
     )
     EVERYWHERE = "all ranks fail by themselves in the same way"
     DRIVER = (
-        "the program that started the ranks raised an exception by itself, after all ranks had"
-        " ended their work; no rank is at fault"
+        "the program that started the ranks raised an exception by itself after all ranks had ended"
+        " their work; no rank is at fault"
     )
     CRASH = (
         "one rank crashed with a signal such as a segmentation fault or abort in native code,"
@@ -192,6 +192,9 @@ class Group(msgspec.Struct, frozen=True):
     ranks: tuple[int, ...]
     text: str
     hosts: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    """Where the first of them said it."""
 
     @property
     def size(self) -> int:

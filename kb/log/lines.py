@@ -51,11 +51,14 @@ class BlockLines:
         """A line as printed, without what a terminal would interpret."""
         text = self._texts.get(start)
         if text is None:
-            stop = self.data.find(b"\n", start, start + MAX_LINE_BYTES)
-            raw = self.data[start : start + MAX_LINE_BYTES if stop < 0 else stop]
-            text = strip_controls(raw.decode("utf-8", "replace")).rstrip()
+            text = strip_controls(self.raw(start).decode("utf-8", "replace")).rstrip()
             self._texts[start] = text
         return text
+
+    def raw(self, start: int) -> bytes:
+        """A line as it is in the block, cut where it is very long."""
+        stop = self.data.find(b"\n", start, start + MAX_LINE_BYTES)
+        return self.data[start : start + MAX_LINE_BYTES if stop < 0 else stop]
 
     def number(self, start: int) -> int:
         """The number of a line in its file; cheapest in rising order, as newlines are counted."""

@@ -88,7 +88,7 @@ class Block(msgspec.Struct, frozen=True):
 
 class Source:
     """One stream of bytes, of the file `path` if it is one; the output of a check where it is
-    `collected`.
+    `collected`. A part of a file begins at its line `first_line`.
 
     Once it is read, `binary` tells that it hardly was text, `loss` what of it could not be read,
     and `notice` what else the user should know about it.
@@ -102,6 +102,7 @@ class Source:
         one_of_many: bool = False,
         path: Path | None = None,
         collected: Collected | None = None,
+        first_line: int = 1,
     ) -> None:
         self.name = name if name is None else strip_controls(decode_path(name))
         self.path = path
@@ -112,6 +113,7 @@ class Source:
         self._title = self.name or "standard input"
         self._opener = opener
         self._one_of_many = one_of_many
+        self._first_line = first_line
 
     def blocks(self) -> Iterator[Block]:
         """Yield the source's lines. Of many files, one that cannot be read is a loss.
@@ -148,6 +150,7 @@ class Source:
             one_of_many=self._one_of_many,
             path=self.path,
             collected=self.collected,
+            first_line=self._first_line,
         )
         source.notice = self.notice
         return source
@@ -193,7 +196,7 @@ class Source:
             self.loss = f"{self._title} is damaged; read up to there: {error}"
 
     def _split(self, chunks: Iterable[bytes]) -> Iterator[Block]:
-        line, rest = 1, b""
+        line, rest = self._first_line, b""
         for chunk in chunks:
             if len(rest) + len(chunk) < BLOCK_BYTES:
                 rest += chunk

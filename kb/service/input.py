@@ -6,16 +6,17 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from kb.errors import LogError, OutputError
+from kb.errors import KbError, LogError, OutputError
 
 if TYPE_CHECKING:
     from kb.log import Log, Source
+    from kb.sessions import Session
 
 MAX_PASTE_CHARACTERS = 1_000_000
 """A longer paste is kept in a file and shown in the log view: an editor would be slow with it."""
@@ -45,6 +46,8 @@ class UserInput(msgspec.Struct, frozen=True):
     """Of the attachment: as the user named it, or what it was."""
     spooled: bool = False
     """The path is a file of our own: it holds what was pasted or piped in."""
+    followed: bool = False
+    """It is still being written: what is added is to be read, too."""
 
     def __bool__(self) -> bool:
         return bool(self.text.strip() or self.paths)
@@ -106,6 +109,17 @@ def is_large(text: str) -> bool:
     )
 
 
+def bounded_lines(stream: IO[bytes], most: int) -> Iterator[str | None]:
+    """The lines without their ends, in bounded memory; None for one of more bytes than `most`."""
+    while line := stream.readline(most):
+        if line.endswith(b"\n") or len(line) < most:
+            yield line.decode("utf-8", "replace").rstrip("\r\n")
+            continue
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(most)
+        yield None
+
+
 def attach(text: str) -> UserInput:
     """Keep a large paste in a file of its own.
 
@@ -116,21 +130,41 @@ def attach(text: str) -> UserInput:
     return UserInput(paths=(path,), name="pasted log", spooled=True)
 
 
-def from_arguments(paths: Sequence[Path]) -> UserInput:
-    """What `kb tui PATH...` is asked about, or `cmd | kb tui`.
+def asked_again(session: Session) -> tuple[UserInput, list[str]]:
+    """What a case began with, as it is now, and what the user should know of it.
 
     Raises:
+        OutputError: the temporary directory cannot hold what was pasted.
+    """
+    from kb.sessions import paths_again
+
+    paths, notices = paths_again(session)
+    name = ", ".join(map(str, paths))
+    if not paths and is_large(session.text):
+        return attach(session.text), notices
+    return UserInput(session.text, tuple(paths), name), notices
+
+
+def from_arguments(paths: Sequence[Path], follow: bool = False) -> UserInput:
+    """What `kb tui PATH...` is asked about, or `cmd | kb tui`. `follow` a log that is still being
+    written.
+
+    Raises:
+        KbError: there is no path to follow.
         LogError: a path does not exist or cannot be read, or there is no terminal to type at.
         OutputError: the temporary directory cannot hold what is piped in.
     """
-    user_input = _named(paths) if paths else _piped()
+    if follow and not paths:
+        raise KbError("--follow needs the log or the directory: kb -f PATH")
+    user_input = _named(paths, follow) if paths else _piped()
     if not sys.stdin.isatty():
         _read_keyboard()
     return user_input
 
 
-def _named(paths: Sequence[Path]) -> UserInput:
-    user_input = UserInput(paths=tuple(paths), name=", ".join(map(str, paths)))
+def _named(paths: Sequence[Path], follow: bool) -> UserInput:
+    name = ", ".join(map(str, paths))
+    user_input = UserInput(paths=tuple(paths), name=name, followed=follow)
     _ = user_input.sources  # a wrong path is told before the screen opens
     return user_input
 

@@ -7,21 +7,31 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from index.progress import Notify, Report, silent_notify, silent_report
-from kb.errors import KbError
+from kb.errors import CorpusError, KbError, short_name, unknown
+from kb.paths import backlogs
 
 if TYPE_CHECKING:
+    from kb.backlog import Backlog
+    from kb.backlog.gaps import Gap
+    from kb.backlog.store import BacklogStore
+    from kb.checks import Observation
     from kb.contribute.draft import Answers
     from kb.conversation import Conversation
-    from kb.corpus.base import KnowledgeBase
+    from kb.conversation.next_step import Task
+    from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
-    from kb.guides import Guide
-    from kb.incident import Incident
-    from kb.log import Log
+    from kb.diagnosis.find import FoundRecord
+    from kb.evidence import Evidence
+    from kb.evidence.survey import Survey
+    from kb.guides import Guide, Record
+    from kb.incident import Incident, Kind
+    from kb.lead import Lead
+    from kb.log import Block, Log
     from kb.settings import Settings
 
 Result = TypeVar("Result")
@@ -59,14 +69,22 @@ class Service:
     """
 
     def __init__(
-        self, settings: Settings, report: Report = silent_report, notify: Notify = silent_notify
+        self,
+        settings: Settings,
+        report: Report = silent_report,
+        notify: Notify = silent_notify,
+        *,
+        leads: bool = True,
     ) -> None:
-        """`report` and `notify` are called in the thread of the service."""
+        """`report` and `notify` are called in the thread of the service. Without `leads` nobody
+        looks into the user's backlog: not for each of thousands of logs."""
+        self._leads = leads
         self._settings = settings
         self._report = report
         self._notify = notify
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="service")
         self._knowledge: KnowledgeBase | None = None
+        self._backlog: Backlog | None = None
         self._looked_at = -REFRESH_SECONDS
         self._closed = False
         self._stop = threading.Event()
@@ -91,10 +109,24 @@ class Service:
             LogError: it cannot be read.
             SupersededError: another diagnosis began.
         """
-        stop = self._stop_older()
+        return self._diagnose(open_log, top, self._stop_older())
 
+    def diagnose_for_one(
+        self, open_log: Callable[[], Log], top: int, stop: threading.Event
+    ) -> Future[Diagnosis]:
+        """The same for one client of several: it stops no other, and ends when `stop` is set.
+
+        Raises (in the future):
+            LogError: it cannot be read.
+            SupersededError: it was stopped.
+        """
+        return self._diagnose(open_log, top, stop)
+
+    def _diagnose(
+        self, open_log: Callable[[], Log], top: int, stop: threading.Event
+    ) -> Future[Diagnosis]:
         def check() -> None:
-            if stop.is_set():
+            if stop.is_set() or self._closed:
                 raise SupersededError
 
         def search(knowledge: KnowledgeBase) -> Diagnosis:
@@ -106,6 +138,37 @@ class Service:
             return diagnose(watched, knowledge, top)
 
         return self._ask(search)
+
+    def observations(self, text: str) -> Future[tuple[Observation, ...]]:
+        """What a text shows that may hold outputs of checks; empty where it holds none, or where
+        they show nothing."""
+
+        def read(knowledge: KnowledgeBase) -> tuple[Observation, ...]:
+            from kb.diagnosis import read_text
+
+            return read_text(text, None, knowledge).observations
+
+        return self._ask(read)
+
+    def search(self, text: str, kinds: Collection[Kind], most: int) -> Future[list[FoundRecord]]:
+        """The records of some kinds that are nearest to a text, best first."""
+
+        def find(knowledge: KnowledgeBase) -> list[FoundRecord]:
+            from kb.diagnosis.find import find_records
+
+            return find_records(text, kinds, knowledge)[:most]
+
+        return self._ask(find)
+
+    def survey(self, blocks: Sequence[Block]) -> Future[tuple[Survey, ...]]:
+        """Which lines of each block are worth a diagnosis; an older diagnosis goes on."""
+
+        def look(knowledge: KnowledgeBase) -> tuple[Survey, ...]:
+            from kb.evidence.survey import survey
+
+            return tuple(survey(block, knowledge.signatures, knowledge.markers) for block in blocks)
+
+        return self._ask(look)
 
     def reply(self, conversation: Conversation, text: str) -> Future[Conversation]:
         """Take in what the user says. If that fails unforeseen, the conversation goes on without
@@ -133,6 +196,16 @@ class Service:
 
         return self._ask(find)
 
+    def task(self, conversation: Conversation) -> Future[Task | None]:
+        """What to do now: a check to run, or a step of a fix."""
+
+        def find(knowledge: KnowledgeBase) -> Task | None:
+            from kb.conversation.next_step import task_of
+
+            return task_of(conversation, knowledge)
+
+        return self._ask(find)
+
     def draft(self, diagnosis: Diagnosis) -> Future[Incident]:
         """A new record of this case, for a person to complete; secrets are masked."""
 
@@ -142,6 +215,37 @@ class Service:
             return draft_record(diagnosis, knowledge)
 
         return self._ask(write)
+
+    def draft_of_report(self, identifier: str) -> Future[Incident]:
+        """A new record made of an imported report, for a person to complete.
+
+        Raises (in the future):
+            KbError: no import has such a report.
+        """
+
+        def write(knowledge: KnowledgeBase) -> Incident:
+            from kb.backlog import Backlog
+            from kb.backlog.draft import draft_of
+
+            self._backlog = self._backlog or Backlog(self._notify)
+            report = self._backlog.report(identifier)
+            if report is None:
+                raise KbError(
+                    f"no imported report has the id `{identifier}`; kb ask --json shows ids"
+                )
+            return draft_of(report, knowledge)
+
+        return self._ask(write)
+
+    def gaps(self, store: BacklogStore) -> Future[list[Gap]]:
+        """The cases of an import that no record matches, most frequent first."""
+
+        def find(knowledge: KnowledgeBase) -> list[Gap]:
+            from kb.backlog.gaps import find_gaps
+
+            return list(find_gaps(store, knowledge))
+
+        return self._ask(find)
 
     def blank(self, answers: Answers) -> Future[Incident]:
         """A new record made of what a person answered."""
@@ -153,6 +257,33 @@ class Service:
 
         return self._ask(write)
 
+    def leads(self, text: str) -> Future[tuple[Lead, ...]]:
+        """The reports of the user's own backlog that are near to a text; nobody reviewed them."""
+
+        def find(knowledge: KnowledgeBase) -> tuple[Lead, ...]:
+            from kb.diagnosis.find import evidence_in
+
+            return knowledge.find_leads(evidence_in(text, knowledge))
+
+        return self._ask(find)
+
+    def record(self, identifier: str) -> Future[Record]:
+        """One record of any kind.
+
+        Raises (in the future):
+            CorpusError: there is none; says which ids are close.
+        """
+
+        def find(knowledge: KnowledgeBase) -> Record:
+            guides = knowledge.guides.by_id
+            record = knowledge.incident(identifier) or guides.get(identifier)
+            if record is None:
+                known = [*knowledge.ids(), *guides]
+                raise CorpusError(unknown("record", short_name(identifier), known, "search for it"))
+            return record
+
+        return self._ask(find)
+
     def incidents(self) -> Future[list[Incident]]:
         """All records, in order of their ids."""
         return self._ask(lambda knowledge: knowledge.incidents())
@@ -160,6 +291,14 @@ class Service:
     def guides(self) -> Future[list[Guide]]:
         """All checks and playbooks, in order of their ids."""
         return self._ask(lambda knowledge: list(knowledge.guides.by_id.values()))
+
+    def state(self) -> Future[IndexState]:
+        """The index from which it answers now."""
+        return self._ask(lambda knowledge: knowledge.state)
+
+    def markers(self) -> Future[bytes]:
+        """The compiled signs of failure, for `Scanner.cached`: a scanner serves one thread."""
+        return self._ask(lambda knowledge: knowledge.markers.dump())
 
     def refresh(self) -> None:
         """Look for changed incidents before the next request, however soon it comes."""
@@ -213,7 +352,10 @@ class Service:
     def _opened(self) -> KnowledgeBase:
         from kb.corpus.base import KnowledgeBase
 
-        return KnowledgeBase.open(self._settings, self._reported, self._notify)
+        knowledge = KnowledgeBase.open(self._settings, self._reported, self._notify)
+        if self._leads:
+            knowledge.find_leads = self._find_leads
+        return knowledge
 
     def _refresh(self, knowledge: KnowledgeBase) -> None:
         try:
@@ -226,6 +368,21 @@ class Service:
             raise SupersededError
         self._report(done, total)
 
+    def _find_leads(self, evidence: Evidence) -> tuple[Lead, ...]:
+        """What the user's own backlog holds about some evidence. Whatever is wrong with it is told,
+        and disturbs no diagnosis."""
+        if self._knowledge is None or not backlogs():
+            return ()
+        from kb.backlog import Backlog, find_leads
+        from kb.containment import contained
+
+        self._backlog = self._backlog or Backlog(self._notify)
+        with contained("no leads are shown", self._notify):
+            return find_leads(evidence, self._backlog, self._knowledge.encoder)
+        return ()
+
     def _release(self) -> None:
+        if self._backlog is not None:
+            self._backlog.close()
         if self._knowledge is not None:
             self._knowledge.close()

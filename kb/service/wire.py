@@ -18,6 +18,7 @@ from kb.diagnosis import By, Diagnosis, Match, NextCheck, Note, PlaybookMatch, Q
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.incident import Step
 from kb.job import FailureKind
+from kb.lead import Lead
 from kb.log.clean import escape_controls
 from kb.outcome import Outcome
 from kb.verdict import Verdict
@@ -122,6 +123,8 @@ class WireGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranks: list[int]
     text: str
     hosts: Annotated[list[str], Meta(description="In place of ranks, where no line tells one.")]
+    file: Annotated[str | None, Meta(description="Where the first of them said it.")] = None
+    line: int | None = None
 
 
 class WireJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -179,6 +182,39 @@ class WireObservation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
+class WireLead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A report of the user's own backlog that may be about the same. Nobody reviewed it."""
+
+    id: str
+    title: str
+    url: str | None
+    source: Annotated[
+        str,
+        Meta(description="The file below the imported folder, with #part where it has several."),
+    ]
+    score: Annotated[
+        float,
+        Meta(ge=0, le=1, description="The share of such leads that held the remedy."),
+    ]
+    resolved: bool
+    fix: Annotated[
+        str | None, Meta(description="What ended it, quoted; null where nobody wrote it.")
+    ]
+    quote: Annotated[str, Meta(description="What of it matches.")]
+    backlog: Annotated[str, Meta(description="The name of its import.")]
+    opened: datetime | None
+    fix_by: Annotated[
+        Literal["reporter", "maintainer", "other", "bot"] | None,
+        Meta(description="Who wrote the fix."),
+    ]
+    fix_from: Annotated[
+        str | None, Meta(description="Where, if in another report of the same case.")
+    ]
+    environment: Annotated[list[str], Meta(description="Systems and versions that it names.")]
+    seen: Annotated[int, Meta(ge=1, description="Reports of the same case, with itself.")]
+    also: Annotated[list[str], Meta(description="Where the others of them are.")]
+
+
 class WireEarlier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the same case ended on this machine the last time."""
 
@@ -231,6 +267,13 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         WireEarlier | None,
         Meta(description="Null where no such case is known to have ended."),
     ] = None
+    leads: Annotated[
+        list[WireLead],
+        Meta(
+            description="Imported reports, not reviewed, best first. Empty for a match. Never part"
+            " of a confidence."
+        ),
+    ] = []
 
 
 def to_answer(diagnosis: Diagnosis, earlier: Outcome | None = None) -> Answer:
@@ -253,6 +296,7 @@ def to_answer(diagnosis: Diagnosis, earlier: Outcome | None = None) -> Answer:
         earlier=WireEarlier(earlier.record, earlier.time, earlier.step or None)
         if earlier
         else None,
+        leads=[to_lead(lead) for lead in outgoing.leads],
     )
 
 
@@ -290,7 +334,7 @@ def _match(match: Match) -> WireMatch:
         caution=header.caution,
         systems=list(header.systems),
         why=_why(match.why),
-        fix=[_step(step) for step in body.fix],
+        fix=[to_step(step) for step in body.fix],
         verify=body.verify,
         references=list(header.references),
     )
@@ -315,7 +359,8 @@ def to_observation(seen: Observation) -> WireObservation:
     return WireObservation(seen.check, text, seen.file, seen.line, seen.abnormal)
 
 
-def _step(step: Step) -> WireStep:
+def to_step(step: Step) -> WireStep:
+    """A step of a fix."""
     return WireStep(step.text, step.command, step.why)
 
 
@@ -345,6 +390,11 @@ def to_next(step: NextCheck) -> WireNext:
 
 def _earlier(outcome: Outcome) -> WireEarlier:
     return WireEarlier(outcome.record, outcome.time, outcome.step or None)
+
+
+def to_lead(lead: Lead) -> WireLead:
+    """A report of the user's own backlog, with secrets masked."""
+    return _converted(lead, WireLead)
 
 
 def _converted(value: msgspec.Struct, wire: type[Wire]) -> Wire:

@@ -14,9 +14,7 @@ from pathlib import PurePath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markdown_it import MarkdownIt
 from markupsafe import Markup
-from mdit_py_plugins.front_matter import front_matter_plugin
 
 from index.progress import Notify, silent_notify
 from kb.classify import Cluster, Result, Summary
@@ -24,9 +22,9 @@ from kb.classify.timeline import Slot, find_timeline
 from kb.containment import surviving
 from kb.incident import Incident
 from kb.log.clean import strip_controls
-from kb.markdown import is_web_link
 from kb.markdown import render as to_markdown
 from kb.verdict import Verdict
+from kb.views.markup import to_html as markdown_to_html
 
 _MAX_UNITS = 2_000
 """Number of rows in the table of failures; more make a page slow to open."""
@@ -242,21 +240,5 @@ def _record(incident: Incident) -> dict[str, Any]:
         "title": incident.title,
         "caution": incident.header.caution,
         "references": incident.header.references,
-        "html": Markup(_rendered(to_markdown(incident))),  # noqa: S704  html is off below
+        "html": markdown_to_html(to_markdown(incident), deeper=_HEADING_LEVELS),
     }
-
-
-class _Markdown(MarkdownIt):
-    """Only what is on the web is a link: another one would lead to a place beside the page."""
-
-    def validateLink(self, url: str) -> bool:  # noqa: N802
-        return is_web_link(url)
-
-
-def _rendered(text: str) -> str:
-    markdown = _Markdown("commonmark", {"html": False}).use(front_matter_plugin).disable("image")
-    tokens = markdown.parse(text)
-    for token in tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{int(token.tag[1]) + _HEADING_LEVELS}"
-    return str(markdown.renderer.render(tokens, markdown.options, {}))

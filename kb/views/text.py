@@ -17,6 +17,7 @@ from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why, collecting, with
 from kb.incident import Incident, Kind
 from kb.verdict import Verdict, percent
 from kb.views.job import render_job
+from kb.views.leads import render_leads
 from kb.views.prose import bar, command_block, heading, indented, link, prose, steps
 
 _BAR_CELLS = 20
@@ -79,6 +80,7 @@ def _parts(diagnosis: Diagnosis, earlier: str) -> Iterator[RenderableType]:
         yield heading("Also possible" if best else "Possible causes (kb show ID)")
         yield _others(others)
     yield from _notes(diagnosis.notes)
+    yield from render_leads(diagnosis.leads)
 
 
 def _solved_before(earlier: str) -> Iterator[RenderableType]:

@@ -37,7 +37,7 @@ SLOW = {"kb list", "kb doctor"}
     ],
 )
 def test_example_runs(built_cache: Path, line: str) -> None:
-    names = "ask|classify|show|list|doctor"
+    names = "ask|classify|watch|show|list|doctor"
     command = re.sub(rf"\bkb (?={names})", f"{sys.executable} -m kb ", line)
     run = subprocess.run(
         ["bash", "-c", command], capture_output=True, env=environment(built_cache), timeout=300

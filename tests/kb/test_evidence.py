@@ -98,6 +98,32 @@ def test_needle_in_a_hundred_thousand_lines_is_first() -> None:
     assert evidence.is_log
 
 
+NOISE = "2026-11-21 03:12:44 WARNING step {n} lr 1e-4 is deprecated\n"
+
+
+def test_needle_between_thousands_of_warnings_is_first() -> None:
+    noise = "".join(NOISE.format(n=n) for n in range(60_000))
+    half = noise.index("\n", len(noise) // 2) + 1
+    evidence = evidence_of(f"{noise[:half]}FrobnicateError: tray 7 is jammed\n{noise[half:]}")
+    assert evidence.lines[0].text == "FrobnicateError: tray 7 is jammed"
+
+
+def test_lines_that_differ_in_a_counter_are_counted_as_one() -> None:
+    calm = "2026-11-21 03:12:44 INFO step done\n" * 400
+    (warning,) = [
+        line
+        for line in evidence_of(calm + "".join(NOISE.format(n=n) for n in range(250))).lines
+        if "deprecated" in line.text
+    ]
+    assert warning.count == 250
+
+
+def test_an_address_of_the_same_host_is_not_counted_with_others() -> None:
+    calm = "2026-11-21 03:12:44 INFO step done\n" * 400
+    lines = evidence_of(f"{calm}WARNING slow 10.0.0.1\n{calm}WARNING slow 127.0.0.1\n").lines
+    assert {"WARNING slow 10.0.0.1", "WARNING slow 127.0.0.1"} <= {line.text for line in lines}
+
+
 def test_words_of_a_short_question_are_all_kept() -> None:
     evidence = evidence_of("why does my job hang?")
     assert [line.text for line in evidence.lines] == ["why does my job hang?"]

@@ -22,6 +22,7 @@ import kb.errors
 from kb.contribute.draft import save
 from kb.conversation import begin
 from kb.diagnosis import Diagnosis
+from kb.incident import Kind
 from kb.log import Log, Source
 from kb.service.service import Service, SupersededError, result_of
 from kb.settings import Settings
@@ -287,6 +288,57 @@ def test_of_diagnoses_that_several_threads_begin_at_once_the_last_is_answered(
     for text, request in requests:
         with suppress(SupersededError):
             assert first(request.result(WAIT_SECONDS)) == texts[text]
+
+
+def test_clients_do_not_stop_each_other_and_each_can_stop_its_own(service: Service) -> None:
+    endless, stop = Endless(), threading.Event()
+    unending = service.diagnose_for_one(endless.open, 5, stop)
+    others = [
+        service.diagnose_for_one(lambda text=text: Log.from_text(text), 5, threading.Event())
+        for text in (SHM, XID)
+    ]
+    assert endless.reading.wait(WAIT_SECONDS)
+    stop.set()
+    with pytest.raises(SupersededError):
+        unending.result(WAIT_SECONDS)
+    assert [first(other.result(WAIT_SECONDS)) for other in others] == [SHM_RECORD, XID_RECORD]
+
+
+def test_closing_stops_what_clients_asked_for(team: Path) -> None:
+    service, endless = Service(Settings(incidents=(str(team),))), Endless()
+    unending = service.diagnose_for_one(endless.open, 5, threading.Event())
+    assert endless.reading.wait(WAIT_SECONDS)
+    service.close()
+    with pytest.raises(SupersededError):
+        unending.result(WAIT_SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("nccl shm too small in container", SHM_RECORD),
+        ("df-shm", "df-shm"),
+        ("训练卡住了", "hang-mid-training"),
+    ],
+)
+def test_records_are_looked_up_by_words_meaning_and_id(
+    service: Service, text: str, found: str
+) -> None:
+    all_kinds = service.search(text, list(Kind), 3).result(WAIT_SECONDS)
+    assert found in [one.record.id for one in all_kinds]
+    kind = next(one.record.kind for one in all_kinds if one.record.id == found)
+    (first_of_kind,) = service.search(text, [kind], 1).result(WAIT_SECONDS)
+    assert first_of_kind.record.id == found
+
+
+def test_an_output_is_read_without_a_case_and_other_text_shows_nothing(service: Service) -> None:
+    full = (
+        "Filesystem      Size  Used Avail Use% Mounted on\n"
+        "shm              64M   64M     0 100% /dev/shm\n"
+    )
+    seen = service.observations(full).result(WAIT_SECONDS)
+    assert [(one.check, one.abnormal) for one in seen][:1] == [("df-shm", True)]
+    assert service.observations("hello there").result(WAIT_SECONDS) == ()
 
 
 def together(*tasks: Callable[[], None]) -> None:

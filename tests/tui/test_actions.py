@@ -19,6 +19,8 @@ from tui.screens.draft import DraftScreen
 from tui.screens.history import HistoryScreen
 from tui.screens.main import MainScreen
 from tui.screens.ranks import RanksScreen
+from tui.widgets.log_pane import LogPane
+from tui.widgets.match_list import MatchList
 from tui.widgets.paste_box import PasteBox
 from tui.widgets.talk import TalkInput
 
@@ -26,6 +28,8 @@ AT: dict[Place, type[DOMNode]] = {
     Place.ANYWHERE: KbApp,
     Place.BOX: PasteBox,
     Place.ANSWER: MainScreen,
+    Place.LIST: MatchList,
+    Place.LOG: LogPane,
     Place.TALK: TalkInput,
     Place.RANKS: RanksScreen,
     Place.BROWSE: BrowseScreen,
@@ -87,7 +91,8 @@ async def test_the_palette_offers_every_action_of_the_screen(start: Start) -> No
         offered = {command.help for command in pilot.app.get_system_commands(pilot.app.screen)}
         wanted = {
             action.help
-            for action in (*actions_of(Place.ANYWHERE), *actions_of(Place.ANSWER))
+            for place in (Place.ANYWHERE, Place.ANSWER, Place.LOG)
+            for action in actions_of(place)
             if action.name != "command_palette" and "{key}" not in action.name
         }
         assert offered == wanted

@@ -7,7 +7,7 @@ import pytest
 from kb.service.input import UserInput
 from tests.tui.conftest import SHM, WATCHDOG, Start, app_of, paste, settle, until, until_shown
 from tui.widgets.paste_box import PasteBox
-from tui.widgets.talk import Talk
+from tui.widgets.talk import Talk, TalkInput
 
 pytestmark = pytest.mark.slow
 
@@ -16,8 +16,8 @@ async def test_two_things_said_at_once_are_both_heard(start: Start) -> None:
     async with start() as pilot:
         await paste(pilot, WATCHDOG)
         talk = app_of(pilot).main.query_one(Talk)
-        talk.post_message(Talk.Said("only with 2 nodes"))
-        talk.post_message(Talk.Said("what did I tell you?"))
+        talk.post_message(TalkInput.Said("only with 2 nodes"))
+        talk.post_message(TalkInput.Said("what did I tell you?"))
         await until_shown(pilot, "› what did I tell you?")
         case = app_of(pilot).main.case
         assert case is not None
@@ -28,7 +28,7 @@ async def test_what_is_said_of_one_case_does_not_bring_it_back(start: Start) -> 
     async with start() as pilot:
         await paste(pilot, WATCHDOG)
         main = app_of(pilot).main
-        main.query_one(Talk).post_message(Talk.Said("only with 2 nodes"))
+        main.query_one(Talk).post_message(TalkInput.Said("only with 2 nodes"))
         main.query_one(PasteBox).take(SHM)
         await until(pilot, lambda: main.case is not None and main.case.user_input.text == SHM)
         await settle(pilot)

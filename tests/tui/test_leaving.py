@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, TextArea
+from textual.widgets import TextArea
 
 from tests.tui.conftest import (
     SHM,
@@ -22,8 +22,9 @@ from tests.tui.conftest import (
 )
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.draft import DraftScreen
-from tui.widgets.match_list import MatchList
+from tui.widgets.detail import Detail
 from tui.widgets.paste_box import PasteBox
+from tui.widgets.talk import TalkInput
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,7 @@ async def test_q_in_a_box_is_a_letter(start: Start) -> None:
         assert pilot.app.query_one(PasteBox).text == "q"
         await paste(pilot, SHM)
         await press(pilot, "t", "q")
-        assert pilot.app.query_one("#say", Input).value == "q"
+        assert pilot.app.query_one("#say", TalkInput).value == "q"
         assert pilot.app.return_code is None
 
 
@@ -133,9 +134,9 @@ async def test_esc_goes_back_one_level(start: Start) -> None:
             await press(pilot, "escape")
             assert pilot.app.screen is app_of(pilot).main, key
         await press(pilot, "t", "escape")
-        assert pilot.app.query_one(MatchList).has_focus
+        assert pilot.app.query_one(Detail).has_focus
         await press(pilot, "l", "escape")
-        assert pilot.app.query_one(MatchList).has_focus
+        assert pilot.app.query_one(Detail).has_focus
         await press(pilot, "escape")
         assert pilot.app.query_one(PasteBox).has_focus
 
@@ -169,7 +170,7 @@ async def test_a_terminal_that_is_too_small_is_told(start: Start, size: tuple[in
 async def test_the_answer_survives_every_size(start: Start) -> None:
     async with start(size=(200, 50)) as pilot:
         await paste(pilot, SHM)
-        await press(pilot, "s")
+        await press(pilot, "s", "s")
         for size in ((80, 24), (40, 10), (60, 20), (120, 34), (200, 50)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
@@ -184,6 +185,6 @@ async def test_the_answer_survives_every_size(start: Start) -> None:
 async def test_a_log_that_is_typed_over_is_asked_about_again(start: Start, tmp_path: Path) -> None:
     async with start() as pilot:
         await paste(pilot, SHM)
-        await press(pilot, "p", *"Watchdog", "ctrl+j")
+        await press(pilot, "p", *"Watchdog", "enter")
         await until(pilot, lambda: "● Match" not in shown(pilot))
         assert pilot.app.query_one(PasteBox).text == "Watchdog"

@@ -123,6 +123,6 @@ async def test_records_that_are_not_there_are_told(start: Start, tmp_path: Path)
     async with start(incidents=(str(tmp_path / "gone"),)) as pilot:
         assert "is not a directory" in told(pilot)
         assert "no index" in shown(pilot)
-        await press(pilot, *"error", "ctrl+j")
+        await press(pilot, *"error", "enter")
         await until(pilot, lambda: told(pilot).count("is not a directory") == 2)
         assert app_of(pilot).main.is_draft is False

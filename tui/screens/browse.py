@@ -15,9 +15,9 @@ from textual.widgets.option_list import Option
 
 from kb.incident import Incident, Kind
 from tui.actions import Place, bindings
+from tui.titles import what_is_seen
 from tui.widgets.detail import Detail
 from tui.widgets.hints import Hints
-from tui.widgets.match_list import what_is_seen
 
 
 class BrowseScreen(Screen[None]):

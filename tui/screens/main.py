@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -17,24 +18,35 @@ from textual.widgets import OptionList, Static
 
 from kb.errors import KbError
 from kb.paths import expand_user
-from kb.service.input import UserInput
+from kb.service.input import UserInput, asked_again
 from kb.service.service import SupersededError
-from tui.actions import Place, bindings
+from tui.actions import Place, actions_of, bindings
 from tui.case import Case
 from tui.clipboard import copy
 from tui.service_app import ServiceApp
+from tui.tasks import command_of, overview_line, suggested, title_of
 from tui.tour import sample, tour
 from tui.verdict_texts import explain, first_to_fail, verdict_line
 from tui.widgets.detail import Detail
 from tui.widgets.hints import Hints
 from tui.widgets.log_pane import LogPane
-from tui.widgets.match_list import MatchList
+from tui.widgets.match_list import OVERVIEW, MatchList
 from tui.widgets.paste_box import PasteBox
 from tui.widgets.talk import Talk, TalkInput
 
 if TYPE_CHECKING:
-    from kb.diagnosis import Match
+    from collections.abc import Iterator
 
+    from kb.conversation import Conversation
+    from kb.conversation.next_step import Task
+    from kb.diagnosis import Match
+    from kb.sessions import Session
+
+_PLACES = ((PasteBox, Place.BOX), (TalkInput, Place.TALK), (MatchList, Place.LIST))
+"""Parts of the screen with keys of their own."""
+_SEVERAL = 2
+_FRAME_ROWS = 3
+"""Of the log pane, beside its lines: the border, and a scrollbar below them."""
 _TOO_SMALL = "kb needs 60 columns and 20 lines."
 
 
@@ -48,11 +60,13 @@ class MainScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-too-narrow"), (60, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-too-low"), (20, "-low"), (30, "-high")]  # noqa: RUF012
 
-    def __init__(self, user_input: UserInput) -> None:
+    def __init__(self, user_input: UserInput, session: Session | None = None) -> None:
         super().__init__()
         self.case: Case | None = None
         self._talking = asyncio.Lock()
         self._first = user_input
+        self._session = session
+        """A case that was kept, to go on with."""
 
     def compose(self) -> ComposeResult:
         yield Static(_TOO_SMALL, id="too-small")
@@ -61,15 +75,13 @@ class MainScreen(Screen[None]):
             yield Static(id="status")
         yield PasteBox()
         yield Static(tour(), id="tour")
-        with Horizontal(id="answer"):
-            with Vertical(id="left"):
-                yield Static(id="verdict")
-                yield Static(id="first-to-fail")
-                yield MatchList(id="matches")
-                yield LogPane()
-            with Vertical(id="right"):
-                yield Detail(id="detail")
-                yield Talk(id="talk")
+        with Vertical(id="answer"):
+            yield Static(id="verdict")
+            yield Static(id="first-to-fail")
+            yield MatchList("matches")
+            yield LogPane()
+            yield Detail(id="detail")
+            yield Talk(id="talk")
         yield Hints(id="hints")
 
     def on_mount(self) -> None:
@@ -77,15 +89,27 @@ class MainScreen(Screen[None]):
         self.query_one("#talk").border_title = "Conversation"
         self.query_one(PasteBox).touring = True
         self.query_one(Hints).show(Place.BOX)
-        if self._first:
+        if self._session:
+            self._go_on(self._session)
+        elif self._first:
             self.ask(self._first)
+
+    @work(group="resume")
+    async def _go_on(self, session: Session) -> None:
+        """Ask again what a case began with, and say again what was said."""
+        user_input, notices = await asyncio.to_thread(asked_again, session)
+        for notice in notices:
+            self.app.tell(notice, severity="warning")
+        self.ask(user_input, session)
 
     @property
     def place(self) -> Place:
         """Where the user is."""
-        if isinstance(self.focused, PasteBox):
-            return Place.BOX
-        return Place.TALK if isinstance(self.focused, TalkInput) else Place.ANSWER
+        if self.query_one(LogPane).has_focus_within:
+            return Place.LOG
+        return next(
+            (place for kind, place in _PLACES if isinstance(self.focused, kind)), Place.ANSWER
+        )
 
     @property
     def is_draft(self) -> bool:
@@ -93,14 +117,13 @@ class MainScreen(Screen[None]):
         return self.query_one(PasteBox).is_draft or bool(self.query_one(TalkInput).value.strip())
 
     def go_back(self) -> None:
-        """From a box or the log to the list; from the list to the box."""
-        if self.place is Place.ANSWER and not self.has_class("-log"):
+        """From anywhere to the answer, and from the answer to the box."""
+        if self.query_one(Detail).has_focus:
             self.action_paste()
             return
-        self.remove_class("-log", "-talking")
-        self.query_one(
-            MatchList if self.case and self.case.conversation.matches else Detail
-        ).focus()
+        self._leave_log()
+        self.remove_class("-talking")
+        self.query_one(Detail).focus()
 
     def say(self, status: str) -> None:
         """Tell in the first line what is going on."""
@@ -115,12 +138,13 @@ class MainScreen(Screen[None]):
         self.ask(UserInput(text=sample(event.number)))
 
     @work(exclusive=True, group="search")
-    async def ask(self, user_input: UserInput) -> None:
+    async def ask(self, user_input: UserInput, session: Session | None = None) -> None:
         """Diagnose what the user gave and show the answer; a newer one replaces it."""
         from kb.conversation import begin
 
         self._entitle(user_input)
         self.say(f"reading {user_input.title}")
+        await self.query_one(LogPane).begin(user_input)
         try:
             diagnosis = await wrap_future(self.app.service.diagnose(user_input.open))
         except SupersededError:
@@ -132,9 +156,28 @@ class MainScreen(Screen[None]):
             return
         self.app.remember(user_input, diagnosis)
         earlier = await asyncio.to_thread(self.app.outcomes.load)
-        await self._show(Case(user_input, begin(diagnosis, earlier)))
+        conversation = begin(diagnosis, earlier)
+        case = Case(user_input, conversation, task=await self._task_of(conversation))
+        if session:
+            case = await self._gone_on(case, session)
+            self.app.keeper.go_on(session)
+        else:
+            self.app.keeper.begin(user_input, diagnosis)
+        self.app.keeper.stands(case)
+        await self._show(case)
         for notice in diagnosis.notices:
             self.app.tell(notice, severity="warning")
+
+    async def _gone_on(self, case: Case, session: Session) -> Case:
+        """After all that was said and done."""
+        try:
+            for message in session.messages:
+                reply = self.app.service.reply(case.conversation, message)
+                case = case.said(await wrap_future(reply), None)
+        except KbError as error:
+            self.app.tell(str(error), severity="error")
+        task = await self._task_of(case.conversation)
+        return msgspec.structs.replace(case, task=task, done=case.done | frozenset(session.done))
 
     def _entitle(self, user_input: UserInput) -> None:
         """Say in the box what the answer is about, unless something else is being typed."""
@@ -143,29 +186,46 @@ class MainScreen(Screen[None]):
             box.show_asked(user_input.text)
         box.placeholder = Content(user_input.name)  # no markup
 
+    async def _task_of(self, conversation: Conversation) -> Task | None:
+        """What to do now; nothing where that cannot be told: the answer is there without it."""
+        try:
+            return await wrap_future(self.app.service.task(conversation))
+        except (SupersededError, KbError):
+            return None
+
     async def _show(self, case: Case) -> None:
         """Show a new case."""
         self.case = case
         self.set_class(True, "-answered")
         self.query_one(PasteBox).touring = False
         self.query_one(LogPane).show(case.user_input, case.diagnosis)
+        self._fit_log()
         first = first_to_fail(case.diagnosis.job)
         self.query_one("#first-to-fail", Static).update(first)
         self.query_one("#first-to-fail").display = bool(first)
+        self.query_one(PasteBox).show_line(_decisive_line(case))
         await self.query_one(Talk).clear()
         self.say(self.app.readiness(case.diagnosis.elapsed_ms))
         await self._show_matches(case)
         if not self.is_draft:  # do not interrupt the user while typing
-            self.query_one(MatchList if case.conversation.matches else Detail).focus()
+            self.query_one(Detail).focus()
 
     async def _show_matches(self, case: Case) -> None:
         conversation = case.conversation
         self.query_one("#verdict", Static).update(verdict_line(conversation.verdict))
-        self.query_one(MatchList).show(conversation.matches)
+        self.query_one(MatchList).show(
+            conversation.matches,
+            overview_line(case) if case.is_open else "",
+            brief=self.has_class("-low") and not case.is_open,
+        )
         self.set_class(not conversation.matches, "-without-matches")
         if not conversation.matches:
-            await self.query_one(Detail).show_state("No match", explain(case.diagnosis))
-        await self.query_one(Talk).show(conversation)
+            await self._show_overview(case)
+        await self.query_one(Talk).show(conversation, suggested(case))
+
+    async def _show_overview(self, case: Case) -> None:
+        explained = explain(case.diagnosis, has_matches=bool(case.matches))
+        await self.query_one(Detail).show_overview(case, explained)
 
     @on(OptionList.OptionHighlighted, "#matches")
     async def _selected(self, event: OptionList.OptionHighlighted) -> None:
@@ -174,28 +234,72 @@ class MainScreen(Screen[None]):
         if self.case and match:
             self.query_one(LogPane).mark(match.why)
             await self.query_one(Detail).show(match, self.case.done_of(match.incident.id))
+        elif self.case and event.option_id == OVERVIEW:
+            self.query_one(LogPane).mark(
+                [why for match in self.case.matches[:1] for why in match.why]
+            )
+            await self._show_overview(self.case)
 
-    @on(Talk.Said)
+    @on(OptionList.OptionSelected, "#matches")
+    def _chosen(self) -> None:
+        self.query_one(Detail).focus()
+
+    @on(MatchList.PageTurned)
+    def _page_turned(self, event: MatchList.PageTurned) -> None:
+        detail = self.query_one(Detail)
+        detail.scroll_page_down() if event.by > 0 else detail.scroll_page_up()
+
+    @on(TalkInput.Said)
     @work(group="talk")
-    async def _said(self, event: Talk.Said) -> None:
+    async def _said(self, event: TalkInput.Said) -> None:
         async with self._talking:  # each turn follows from the one before
             case = self.case
             if case is None:
                 return
+            self.app.keeper.said(event.text)
             reply = self.app.service.reply(case.conversation, event.text)
             try:
                 conversation = await wrap_future(reply)
             except KbError as error:
                 self.app.tell(str(error), severity="error")
                 return
+            task = await self._task_of(conversation)
             if self.case and self.case.user_input is case.user_input:
                 self.app.keep_outcome(case.conversation, conversation)
-                self.case = self.case.said(conversation)
+                self.case = self.case.said(conversation, task)
+                self.app.keeper.stands(self.case)
                 await self._show_matches(self.case)
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
         """Say what can be done here."""
-        self.query_one(Hints).show(self.place)
+        self._hint()
+
+    @on(Detail.StepChanged)
+    def _hint(self) -> None:
+        self.query_one(Hints).show(self.place, self._away())
+
+    def _away(self) -> Iterator[str]:
+        """The actions that would do nothing now."""
+        from kb.conversation.done_steps import FixStep
+
+        case, task = self.case, self.current_task
+        if case is None:
+            yield from (
+                action.identifier for action in actions_of(Place.ANSWER) if action.name != "paste"
+            )
+            return
+        if not isinstance(task, FixStep):
+            yield "tick"
+        if self.selected is None:
+            yield "next_step"
+        if task is None or command_of(task) is None:
+            yield "copy_command"
+        if self.query_one(MatchList).option_count < _SEVERAL:
+            yield "next_candidate"
+        if not case.matches:
+            yield "next_evidence"
+        if case.diagnosis.job is None:
+            yield "ranks"
 
     async def on_paste(self, event: events.Paste) -> None:
         """A paste is a new search wherever the user is, unless a box takes it."""
@@ -209,6 +313,26 @@ class MainScreen(Screen[None]):
     def selected(self) -> Match | None:
         """The match whose detail is shown."""
         return self.case.match(self.query_one(MatchList).selected) if self.case else None
+
+    @property
+    def current_task(self) -> Task | None:
+        """What is done, copied or run by a key: the current step, or the check of the overview."""
+        from kb.conversation.done_steps import FixStep
+
+        match, step = self.selected, self.query_one(Detail).step
+        if match is None:
+            return self.case.look if self.case else None
+        return FixStep(match.incident, step + 1, match.incident.body.fix[step])
+
+    def _brought(self) -> bool:
+        """Whether the step that a key is about was on the screen; it is now."""
+        detail = self.query_one(Detail)
+        if detail.shows_step:
+            return True
+        self._leave_log()
+        self.remove_class("-talking")
+        self.call_after_refresh(detail.bring_step)
+        return False
 
     def action_paste(self) -> None:
         """Go to the box."""
@@ -224,48 +348,73 @@ class MainScreen(Screen[None]):
         self._step_evidence(-1)
 
     def _step_evidence(self, by: int) -> None:
-        if self.query_one(LogPane).step(by) is None:
+        pane = self.query_one(LogPane)
+        if not pane.has_evidence:
             self.app.tell("No line of the log supports this incident.")
-        else:
-            self._bring_log()
+            return
+        self._bring_log()  # first: how far a line is moved sideways depends on the room
+        self.call_after_refresh(pane.step, by)
 
     def _bring_log(self) -> None:
         """Where there is no room beside the answer, the log takes its place."""
         if self.has_class("-narrow"):
             self.add_class("-log")
+            self._fit_log()
+            self.query_one("LogView").focus()
+
+    @on(LogPane.Failing)
+    def _failing(self) -> None:
+        if self.case and self.case.is_talked_about:
+            self.app.tell("New errors in the log. F5: diagnose again")
+        else:
+            self.action_again()
+
+    def action_again(self) -> None:
+        """Diagnose what the log holds by now; what was said and done of the case stays."""
+        if self.case:
+            self.ask(self.case.user_input, self.app.keeper.session)
 
     def action_next_step(self) -> None:
         """Go to the next step of the fix."""
-        detail = self.query_one(Detail)
-        detail.go_to_step(detail.step + 1)
+        self._step(1)
 
     def action_previous_step(self) -> None:
         """Go to the one before."""
-        detail = self.query_one(Detail)
-        detail.go_to_step(detail.step - 1)
+        self._step(-1)
+
+    def _step(self, by: int) -> None:
+        self._leave_log()
+        self.remove_class("-talking")
+        self.query_one(Detail).go_to_step(by)
+
+    def action_next_candidate(self) -> None:
+        """Show the next candidate."""
+        self.query_one(MatchList).select_next(1)
+
+    def action_previous_candidate(self) -> None:
+        """Show the one before."""
+        self.query_one(MatchList).select_next(-1)
 
     def action_tick(self) -> None:
         """Tick the step, or take the tick away, and go to the next one that is not done."""
-        match, detail = self.selected, self.query_one(Detail)
-        if not (self.case and match):
-            return
-        self.case = self.case.ticked(match.incident.id, detail.step)
-        done = self.case.done_of(match.incident.id)
-        detail.tick(done)
-        if detail.step in done:
-            left = [n for n in range(len(match.incident.body.fix)) if n not in done]
-            detail.go_to_step(next((n for n in left if n > detail.step), detail.step))
+        from kb.conversation.done_steps import FixStep
+
+        task = self.current_task
+        if self.case and isinstance(task, FixStep) and self._brought():
+            self.case = self.case.ticked(task.incident.id, task.number - 1)
+            self.app.keeper.stands(self.case)
+            self.query_one(Detail).tick(self.case.done_of(task.incident.id))
 
     async def action_copy_command(self) -> None:
         """Copy the command of the current step."""
-        match, detail = self.selected, self.query_one(Detail)
-        if match is None:
+        task = self.current_task
+        if task is None or not self._brought():
             return
-        command = match.incident.body.fix[detail.step].command
+        command = command_of(task)
         if command is None:
-            self.app.tell(f"Step {detail.step + 1} has no command.")
+            self.app.tell(f"{title_of(task)} has no command.")
         else:
-            self.app.tell(await copy(command, self.app), title=f"Step {detail.step + 1}: command")
+            self.app.tell(await copy(command, self.app), title=f"{title_of(task)}: command")
 
     async def action_copy_note(self) -> None:
         """Copy the hand-off note."""
@@ -299,12 +448,12 @@ class MainScreen(Screen[None]):
         if self.case is None and number <= 3:
             self.ask(UserInput(text=sample(number)))
         elif question and number <= len(question.answers):
-            self.query_one(Talk).post_message(Talk.Said(question.answers[number - 1]))
+            self.query_one(Talk).post_message(TalkInput.Said(question.answers[number - 1]))
 
     def action_undo(self) -> None:
         """Take back what was last said."""
         if self.case:
-            self.query_one(Talk).post_message(Talk.Said("undo"))
+            self.query_one(Talk).post_message(TalkInput.Said("undo"))
 
     @work(group="ranks", exclusive=True)
     async def action_ranks(self) -> None:
@@ -322,9 +471,25 @@ class MainScreen(Screen[None]):
 
     def action_log(self) -> None:
         """Give the log the whole screen, or take it back."""
-        if self.case:
-            self.toggle_class("-log")
-            self.query_one("LogView" if self.has_class("-log") else MatchList).focus()
+        if self.case is None:
+            return
+        if self.has_class("-log"):
+            self._leave_log()
+            self.query_one(Detail).focus()
+        else:
+            self.add_class("-log")
+            self._fit_log()
+            self.query_one("LogView").focus()
+
+    def _leave_log(self) -> None:
+        self.remove_class("-log")
+        self._fit_log()
+
+    def _fit_log(self) -> None:
+        """Leave the room that a short log does not need to others."""
+        lines = self.case.diagnosis.evidence.total_lines if self.case else 0
+        alone = self.has_class("-log")
+        self.query_one(LogPane).styles.height = "1fr" if alone else lines + _FRAME_ROWS
 
     @work(group="draft", exclusive=True)
     async def action_new(self) -> None:
@@ -377,3 +542,11 @@ class MainScreen(Screen[None]):
             path = await self.app.push_screen_wait(BatchScreen(directory, self.app.settings))
             if path:
                 self.ask(UserInput(paths=(path,), name=str(path)))
+
+
+def _decisive_line(case: Case) -> int:
+    """The number of the line that tells most: the first failure, or the first evidence."""
+    job = case.diagnosis.job
+    failures = [culprit.line for culprit in job.culprits if culprit.line] if job else []
+    evidence = [why.line.number for match in case.matches for why in match.why]
+    return next(iter([*failures, *evidence]), 1)

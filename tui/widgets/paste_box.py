@@ -5,18 +5,19 @@ from __future__ import annotations
 from textual import events
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import TextArea
 
 from kb.errors import OutputError
 from kb.service.input import UserInput, attach, is_large
 from tui.actions import Place, bindings
+from tui.pasted import cleaned, with_line_ends
+from tui.widgets.chat_box import ChatBox
 
 _QUIET_SECONDS = 0.15
 """A paste is searched for after so much quiet: terminals hand over long ones in parts."""
 _SAMPLE_KEYS = ("1", "2", "3")
 
 
-class PasteBox(TextArea):
+class PasteBox(ChatBox):
     """Searches by itself for what is pasted; a large paste becomes an attachment."""
 
     BINDINGS = bindings(Place.BOX)
@@ -36,12 +37,12 @@ class PasteBox(TextArea):
             self.number = number
 
     def __init__(self) -> None:
-        super().__init__(show_line_numbers=False, soft_wrap=True, id="box", tab_behavior="focus")
-        self.match_cursor_bracket = False
+        super().__init__("box")
         self.border_title = "Paste an error or a log, or type a question"
         self.touring = False
         """Whether the keys of the tour are at hand."""
         self._asked = ""
+        self._shown_row = 0
         self._quiet: Timer | None = None
 
     @property
@@ -51,22 +52,16 @@ class PasteBox(TextArea):
 
     def take(self, text: str) -> None:
         """Put a text into the box, as if pasted."""
-        # Terminals hand over the ends of pasted lines as carriage returns.
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        text = with_line_ends(text)
         if is_large(text):
             self._take_large(text)
             return
-        from kb.log.clean import clean_block, strip_controls  # not before the first screen
-
-        cleaned = strip_controls(
-            clean_block(text.encode("utf-8", "replace")).decode("utf-8", "replace")
-        )
         if self.text == self._asked:
             self.clear()
-        self.insert(cleaned)
+        self.insert(cleaned(text))
         if self._quiet:
             self._quiet.stop()
-        self._quiet = self.set_timer(_QUIET_SECONDS, self.action_search)
+        self._quiet = self.set_timer(_QUIET_SECONDS, self.send)
 
     def _take_large(self, text: str) -> None:
         try:
@@ -76,6 +71,10 @@ class PasteBox(TextArea):
 
     def action_search(self) -> None:
         """Ask about what is in the box."""
+        self.send_soon()
+
+    def send(self) -> None:
+        """Ask at once."""
         self._asked = self.text
         if self.text.strip():
             self.post_message(self.Asked(UserInput(text=self.text)))
@@ -85,9 +84,20 @@ class PasteBox(TextArea):
         self._asked = text
         self.load_text(text)
 
+    def show_line(self, number: int) -> None:
+        """Show this line of what was asked while the box is small."""
+        self._shown_row = min(number, self.document.line_count) - 1
+        if not self.has_focus:
+            self.on_blur()
+
     def on_blur(self) -> None:
-        """Show the beginning of what was asked."""
-        self.move_cursor((0, 0))
+        """Show what tells most of what was asked."""
+        self.move_cursor((self._shown_row, 0))
+
+    def on_resize(self) -> None:
+        """Keep it in view where the box gets smaller."""
+        if not self.has_focus:
+            self.scroll_cursor_visible(animate=False)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()

@@ -1,19 +1,24 @@
-"""The conversation about a case, below its detail."""
+"""The conversation about a case: what was said, what is asked, and a box to say more."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
+from kb.service.input import is_large
 from tui.actions import Place, bindings
-from tui.prose import inline
+from tui.pasted import cleaned, folded, is_long, with_line_ends
+from tui.prose import inline, spoken
+from tui.widgets.chat_box import ChatBox
 
 if TYPE_CHECKING:
     from kb.conversation import Conversation, Turn
@@ -21,16 +26,108 @@ if TYPE_CHECKING:
 
 
 _GAP = Content("   ")
+_BETWEEN = " · "
+_MARK = re.compile(r"\[pasted [\d,]+ lines(?:, \d+)?\]")
+"""Stands in the box for a long paste."""
+_TOO_LONG = "This is too long for a message. Press esc and p, and paste it there: it is a log."
 
 
-class TalkInput(Input):
-    """Where the user says something."""
+class TalkInput(ChatBox):
+    """Where the user says something. A paste of many lines stands in it as `[pasted 12 lines]`."""
 
     BINDINGS = bindings(Place.TALK)
 
-    async def action_say(self) -> None:
+    class Said(Message):
+        """The user says something, or picks an answer."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self) -> None:
+        super().__init__("say")
+        self._pastes: dict[str, str] = {}
+        self._said: list[str] = []
+        self._suggested: Sequence[str] = ()
+        self._recalled = 0
+        """How many messages back."""
+
+    def suggest(self, suggested: Sequence[str]) -> None:
+        """Show what could be said, as much of it as fits into a line."""
+        self._suggested = suggested
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """More or less of it fits."""
+        self.placeholder = Content(_fitting(self._suggested, self.size.width))
+
+    @property
+    def value(self) -> str:
+        """What is typed, with what was pasted in its place."""
+        return _MARK.sub(lambda mark: self._pastes.get(mark[0], mark[0]), self.text)
+
+    def action_say(self) -> None:
         """Hand over what is typed."""
-        await self.action_submit()
+        self.send_soon()
+
+    def send(self) -> None:
+        """Say it at once."""
+        if not self.text.strip():
+            return
+        self.post_message(self.Said(self.value.strip()))
+        self._said = [*(text for text in self._said if text != self.text), self.text]
+        self._recalled = 0
+        self.clear()
+
+    def action_earlier(self) -> None:
+        """From the first line, bring back what was said before."""
+        if self.cursor_location[0] == 0:
+            self._recall(self._recalled + 1)
+        else:
+            self.action_cursor_up()
+
+    def action_later(self) -> None:
+        """From the last line, what was said after it."""
+        if self.cursor_at_last_line:
+            self._recall(self._recalled - 1)
+        else:
+            self.action_cursor_down()
+
+    def action_turns_up(self) -> None:
+        """Scroll the conversation back."""
+        self._scroll(-1)
+
+    def action_turns_down(self) -> None:
+        """Scroll the conversation on."""
+        self._scroll(1)
+
+    def _scroll(self, by: int) -> None:
+        if isinstance(self.parent, Talk):
+            self.parent.scroll_page(by)
+
+    def _recall(self, back: int) -> None:
+        if not 0 <= back <= len(self._said):
+            return
+        self._recalled = back
+        self.load_text(self._said[-back] if back else "")
+        self.move_cursor(self.document.end)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        text = cleaned(with_line_ends(event.text)).strip("\n")
+        if is_large(text):
+            self.notify(_TOO_LONG, severity="error", markup=False)
+        else:
+            self.insert(self._marked(text) if is_long(text) else text)
+
+    def _marked(self, text: str) -> str:
+        """What stands for a long paste."""
+        lines = f"pasted {text.count(chr(10)) + 1:,} lines"
+        same = sum(mark.startswith(f"[{lines}") for mark in self._pastes)
+        mark = f"[{lines}, {same + 1}]" if same else f"[{lines}]"
+        self._pastes[mark] = text
+        return mark
 
 
 class QuestionView(Static):
@@ -56,10 +153,8 @@ class QuestionView(Static):
 class TurnRow(Static):
     """What was said; the newest is read from its beginning."""
 
-    def __init__(self, turn: Turn, *, newest: bool) -> None:
-        text = inline(turn.text)
-        said = text if turn.speaker == "tool" else Content.assemble("› ", text)
-        super().__init__(said, classes=f"turn {turn.speaker}")
+    def __init__(self, turn: Turn, read: Sequence[str], *, newest: bool) -> None:
+        super().__init__(_said(turn, read), classes=f"turn {turn.speaker}")
         self._newest = newest
 
     def on_resize(self) -> None:
@@ -70,44 +165,57 @@ class TurnRow(Static):
 
 
 class Talk(Vertical):
-    """What was said, the open question with its answers, and a line to say more."""
-
-    class Said(Message):
-        """The user says something, or picks an answer."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+    """What was said, the open question with its answers, and a box to say more."""
 
     def compose(self) -> ComposeResult:
         yield VerticalScroll(id="turns", can_focus=False)
         yield QuestionView(id="question")
-        yield TalkInput(
-            placeholder="also with gloo · we run NCCL 2.18 · why not 2? · what next?", id="say"
-        )
+        yield TalkInput()
 
-    async def show(self, conversation: Conversation) -> None:
-        """Show all that was said and what is asked."""
+    async def show(self, conversation: Conversation, suggested: Sequence[str]) -> None:
+        """Show all that was said, what is asked, and what could be said next."""
         turns = self.query_one("#turns", VerticalScroll)
         shown = len(turns.children)
+        # Of a case that goes on, the last turn of the user and the reply to it are the newest.
+        newest = max(shown, len(conversation.turns) - 2)
         rows = [
-            TurnRow(turn, newest=number == shown)
+            TurnRow(turn, _read_in(turn, conversation), newest=number == newest)
             for number, turn in enumerate(conversation.turns[shown:], shown)
         ]
         await turns.mount_all(rows)
         self.query_one(QuestionView).question = conversation.question
+        self.query_one(TalkInput).suggest(suggested)
 
     async def clear(self) -> None:
         """Forget the case."""
         await self.query_one("#turns").remove_children()
         self.query_one(QuestionView).question = None
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Hand over what was said."""
-        event.stop()
-        if event.value.strip():
-            event.input.clear()
-            self.post_message(self.Said(event.value.strip()))
+    def scroll_page(self, by: int) -> None:
+        """Go through what was said."""
+        turns = self.query_one("#turns", VerticalScroll)
+        turns.scroll_page_down() if by > 0 else turns.scroll_page_up()
+
+
+def _read_in(turn: Turn, conversation: Conversation) -> tuple[str, ...]:
+    """The checks of which a message holds the output."""
+    said = (one.checks for one in conversation.statements if one.text == turn.text)
+    return () if turn.speaker == "tool" else next(said, ())
+
+
+def _said(turn: Turn, read: Sequence[str]) -> Content:
+    if turn.speaker == "tool":
+        return spoken(turn.text)
+    text = Content(folded(turn.text)) if is_long(turn.text) else inline(turn.text)
+    as_output = f"\n  read as the output of {', '.join(read)}" if read else ""
+    return Content.assemble("› ", text, (as_output, "dim"))
+
+
+def _fitting(suggested: Sequence[str], width: int) -> str:
+    number = len(suggested)
+    while number > 1 and len(_BETWEEN.join(suggested[:number])) >= width:
+        number -= 1
+    return _BETWEEN.join(suggested[:number])
 
 
 def _filled(answers: Sequence[str], width: int) -> Iterator[Content]:

@@ -28,6 +28,7 @@ from kb.conversation.replies.explain import explain_term
 from kb.conversation.replies.guesses import guess, place, whom
 from kb.conversation.replies.how import how
 from kb.conversation.replies.known_commands import known_command
+from kb.conversation.replies.leads import lead
 from kb.conversation.replies.notes import hand_over, summarise, team
 from kb.conversation.replies.reasons import prove, why, why_not
 from kb.conversation.replies.remedies import prevent, show_fix, workaround
@@ -84,6 +85,7 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.SO_FAR: so_far,
     Asked.RELAPSE: relapse,
     Asked.COMMAND: known_command,
+    Asked.LEAD: lead,
 }
 """Requests that a turn of phrase tells, whatever the act is. None: it is answered by its act."""
 _FIXED = {

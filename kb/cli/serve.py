@@ -1,0 +1,96 @@
+"""`kb serve`: the diagnosis over HTTP, for a team and its programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from kb.cli import NamedPath, incidents_option
+from kb.cli.terminal import progress, say
+from kb.errors import MissingExtraError
+from kb.paths import state_directory
+from kb.settings import Settings, load_settings
+
+_MAX_WORKERS = 64
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="The port; 0 takes a free one.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, _MAX_WORKERS),
+    default=1,
+    show_default=True,
+    help="Number of processes; one per core answers most.",
+)
+@click.option(
+    "--token-file",
+    type=NamedPath(dir_okay=False),
+    metavar="FILE",
+    help="Its first line is the token that clients must send; else KB_TOKEN is.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0.1, 100_000),
+    default=20,
+    show_default=True,
+    help="Requests a second of one client, in each process.",
+)
+@incidents_option
+def command(
+    host: str,
+    port: int,
+    workers: int,
+    token_file: Path | None,
+    rate: float,
+    incidents: tuple[Path, ...],
+) -> None:
+    """Serve diagnoses, records and pages over HTTP.
+
+    Another address than that of this machine needs a token. Encryption is left to a proxy; see
+    docs/serve.md.
+
+    \b
+    kb serve
+    curl -s --data-binary @slurm-4711.out -H 'Content-Type: text/plain' \\
+      http://127.0.0.1:8080/v1/diagnose
+    """
+    try:
+        from kb.serve.app import Options
+        from kb.serve.guard import Rules
+        from kb.serve.http import serve
+        from kb.serve.listen import Address, listen
+        from kb.serve.token import token_in, token_of_environment
+    except ImportError as error:
+        raise MissingExtraError("kb serve needs a web server", "serve") from error
+    from kb.corpus.sync import prepare
+
+    token = token_in(token_file) if token_file else token_of_environment()
+    settings = load_settings(incidents)
+    with listen(Address(host, port), token) as at, _talks(settings) as talks:
+        with progress("Building the index") as report:
+            prepare(settings, report, say)
+        shown = f"[{host}]" if ":" in host else host
+        say(f"Serving at http://{shown}:{at.getsockname()[1]}/; Ctrl-C ends it")
+        serve(Options(settings, Rules(token, rate), talks), at, workers, say)
+
+
+@contextmanager
+def _talks(settings: Settings) -> Iterator[Path]:
+    """The file of the conversations; without history it lives as long as the server."""
+    if settings.history:
+        yield state_directory() / "serve" / "talks.sqlite"
+        return
+    with TemporaryDirectory(prefix="kb-") as directory:
+        yield Path(directory) / "talks.sqlite"

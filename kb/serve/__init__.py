@@ -1,0 +1,1 @@
+"""Servers that ask the service: the Model Context Protocol, and HTTP. Needs the extra `serve`."""

@@ -1,0 +1,224 @@
+"""What every request passes before it is read: who asks, how often, and how much they send."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import ipaddress
+import re
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from http import HTTPStatus
+
+import msgspec
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kb.serve.refusal import RefusedError, busy, to_response, wrong
+
+MAX_BODY_BYTES = 64 << 20
+"""Of one request; a larger job is asked about with `kb ask` where its logs lie."""
+MAX_HELD_BYTES = 256 << 20
+"""Of all bodies that wait for their answer in one process."""
+BODY_SECONDS = 60
+"""In which a body arrives; one that trickles in holds nothing longer."""
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+"""Probes of a cluster have no token, and come as often as they like."""
+_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_PORT = re.compile(r":\d*\Z")
+_BURST_SECONDS = 2
+"""How much of its rate a client may use at once."""
+_MAX_CLIENTS = 10_000
+"""Whose rate is known; the one that was quiet for the longest time is forgotten."""
+_IPV6_BITS_OF_A_CLIENT = 64
+"""One customer of a provider has as many addresses as they like below these."""
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src data:;"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """Who may ask, and how often."""
+
+    token: str
+    """Empty only where nobody but this machine can ask."""
+    rate: float
+    """Requests of one client each second."""
+
+
+class Guard:
+    """Lets through what the rules allow, and adds the headers of security to every answer."""
+
+    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+        self._app = app
+        self._rules = rules
+        self._rates = _Rates(rules.rate)
+        self._held = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = _Body(receive, self)
+        secured = _with_headers(send)
+        try:
+            self._check(HTTPConnection(scope))
+            await self._app(scope, body.receive, secured)
+        except RefusedError as error:  # before the application, which answers its own
+            await to_response(HTTPConnection(scope), error)(scope, receive, secured)
+        finally:
+            self._held -= body.size
+
+    def hold(self, size: int) -> None:
+        """Count bytes that have come.
+
+        Raises:
+            RefusedError: there are too many.
+        """
+        self._held += size
+        if self._held > MAX_HELD_BYTES:
+            raise busy("too much is being read at the moment; send it again")
+
+    def _check(self, request: HTTPConnection) -> None:
+        _refuse_other_sites(request)
+        if request.url.path in OPEN_PATHS:
+            return
+        if not self._rates.take(_client(request)):
+            raise RefusedError(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"more than {self._rules.rate:g} requests a second; wait a moment",
+                {"Retry-After": "1"},
+            )
+        if not self._rules.token:
+            _refuse_other_names(request.headers)
+        elif not _is_known(request.headers, self._rules.token):
+            raise _unknown_client(request.headers)
+
+
+class _Body:
+    """The body of a request, whose size and time are limited."""
+
+    def __init__(self, receive: Receive, guard: Guard) -> None:
+        self.size = 0
+        self._receive = receive
+        self._guard = guard
+        self._due = asyncio.get_running_loop().time() + BODY_SECONDS
+        self._ended = False
+
+    async def receive(self) -> Message:
+        """The next part."""
+        if self._ended:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._due):
+                message = await self._receive()
+        except TimeoutError:
+            sentence = f"the request did not arrive within {BODY_SECONDS} s; send it again"
+            raise wrong(sentence, HTTPStatus.REQUEST_TIMEOUT) from None
+        self._ended = not message.get("more_body", False)
+        self._count(len(message.get("body", b"")))
+        return message
+
+    def _count(self, size: int) -> None:
+        self.size += size
+        self._guard.hold(size)
+        if self.size > MAX_BODY_BYTES:
+            raise wrong(
+                f"the request has more than {MAX_BODY_BYTES >> 20} MB; send the logs of the ranks"
+                " that failed, compressed, or run kb ask where they lie",
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            )
+
+
+class _Rates:
+    """How many requests each client has left: a bucket that fills with time."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._most = max(1.0, rate * _BURST_SECONDS)
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str) -> bool:
+        """Whether the client may ask once more."""
+        now = time.monotonic()
+        left, since = self._left.pop(client, (self._most, now))
+        left = min(self._most, left + (now - since) * self._rate)
+        allowed = left >= 1
+        self._left[client] = (left - allowed, now)
+        if len(self._left) > _MAX_CLIENTS:
+            self._left.popitem(last=False)
+        return allowed
+
+
+def _client(request: HTTPConnection) -> str:
+    host = request.client.host if request.client else ""
+    with suppress(ValueError):
+        address = ipaddress.ip_address(host)
+        if address.version == 6:
+            return str(ipaddress.ip_network((address, _IPV6_BITS_OF_A_CLIENT), strict=False))
+    return host
+
+
+def _refuse_other_sites(request: HTTPConnection) -> None:
+    """A page of another site could make a browser ask with the token that it knows. It may link."""
+    headers = request.headers
+    links = request.scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    if headers.get("sec-fetch-site") == "cross-site" and not links:
+        raise wrong("another site may not ask in your name", HTTPStatus.FORBIDDEN)
+
+
+def _refuse_other_names(headers: Headers) -> None:
+    """A site whose name was made to lead to this machine is another site all the same."""
+    if _PORT.sub("", headers.get("host", "").lower()) not in _LOCAL_NAMES:
+        raise wrong("without a token, only http://127.0.0.1 is answered", HTTPStatus.FORBIDDEN)
+
+
+def _is_known(headers: Headers, token: str) -> bool:
+    """In constant time: neither the token nor its length can be told from how long it takes."""
+    given, expected = (hashlib.sha256(text).digest() for text in (_given(headers), token.encode()))
+    return hmac.compare_digest(given, expected)
+
+
+def _given(headers: Headers) -> bytes:
+    """The token of a program, or what a person typed as the password."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip().encode()
+    if scheme.lower() == "basic":
+        with suppress(binascii.Error, ValueError):
+            return base64.b64decode(value, validate=True).partition(b":")[2]
+    return b""
+
+
+def _unknown_client(headers: Headers) -> RefusedError:
+    is_browser = "text/html" in headers.get("accept", "")
+    scheme = 'Basic realm="incident-kb: the token is the password"' if is_browser else "Bearer"
+    return RefusedError(
+        HTTPStatus.UNAUTHORIZED,
+        "no valid token; send the header `Authorization: Bearer TOKEN`",
+        {"WWW-Authenticate": scheme},
+    )
+
+
+def _with_headers(send: Send) -> Send:
+    async def secured(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return secured

@@ -1,0 +1,171 @@
+"""Listens, and runs the application in one process or several."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import socket
+from contextlib import suppress
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from uvicorn import Config, Server
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors import Multiprocess
+
+from index.progress import Notify
+from kb.containment import reason
+from kb.log.clean import strip_controls
+from kb.serve.app import Options, make_app
+from kb.serve.mcp import PATH
+from kb.serve.metrics import SHARED_DIRECTORY
+
+HEADER_SECONDS = 10
+"""In which the head of a request arrives, from when the connection is there or its last answer is
+sent; so long may an idle connection live."""
+LAST_CALL_SECONDS = 1
+"""At the end: who has just sent a request on a connection that was idle is still answered."""
+MAX_CONNECTIONS = 1_000
+"""Of one process. For a further one, one that asks nothing is closed."""
+MAX_HEAD_BYTES = 16_384
+"""Of the line and the headers of a request."""
+END_SECONDS = 40
+"""At the end: how long open requests have, which is longer than any answer may take."""
+
+_HEALTH_SECONDS = 60
+"""A process that does not answer its parent for so long hangs; building an index takes less."""
+_OPEN_FILES = 65_536
+_BACKLOG = 2_048
+
+
+def serve(options: Options, listening: socket.socket, workers: int, notify: Notify) -> None:
+    """Answer until a signal comes; what was asked by then is still answered."""
+    _allow_many_connections()
+    config = Config(
+        partial(_in_process, options, notify),
+        factory=True,
+        workers=workers,
+        http=PatientProtocol,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        timeout_keep_alive=HEADER_SECONDS,
+        timeout_graceful_shutdown=END_SECONDS,
+        timeout_worker_healthcheck=_HEALTH_SECONDS,
+    )
+    if workers == 1:
+        Server(config).run([listening])
+        return
+    with TemporaryDirectory(prefix="kb-metrics-") as shared:
+        os.environ[SHARED_DIRECTORY] = shared
+        Multiprocess(config, [listening]).run()
+
+
+def _in_process(options: Options, notify: Notify) -> Any:
+    logger = logging.getLogger("uvicorn.error")
+    logger.handlers = [_Messages(notify)]
+    logger.propagate = False
+    return make_app(options, notify)
+
+
+def _allow_many_connections() -> None:
+    """The usual limit of 1,024 open files is meant for programs of a person."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+class _Messages(logging.Handler):
+    """What uvicorn warns of, on one line each: requests are hostile, and a log is read at a
+    terminal."""
+
+    def __init__(self, notify: Notify) -> None:
+        super().__init__(logging.WARNING)
+        self._notify = notify
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell one."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, Exception):
+            trace = error.__traceback__
+            while trace and trace.tb_next:
+                trace = trace.tb_next
+            place = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+            self._notify(strip_controls(f"a request failed: {reason(error)}{place}"))
+        elif record.levelno >= logging.ERROR:
+            self._notify(strip_controls(record.getMessage()))
+
+
+class PatientProtocol(H11Protocol):
+    """Has patience with requests that arrive when the server ends, and none with those that never
+    come whole."""
+
+    _ending = False
+    _due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._await_request(HEADER_SECONDS)
+        if len(self.connections) > MAX_CONNECTIONS:
+            others = (one for one in self.connections if isinstance(one, PatientProtocol))
+            idle = next((one for one in others if one is not self and not one.is_busy), self)
+            idle.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        super().connection_lost(exc)
+        if self._due:
+            self._due.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; at the end, the answer says that it is the last one."""
+        super().data_received(data)
+        if self._ending and self.is_busy:
+            self._answer_last()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._await_request(HEADER_SECONDS)
+
+    def shutdown(self) -> None:
+        """End after the answer, or soon if nothing is asked."""
+        self._ending = True
+        if self.is_busy:
+            self._answer_last()
+            if self.scope["method"] == "GET" and self.scope["path"] == PATH:
+                self.loop.call_later(LAST_CALL_SECONDS, self.transport.close)  # it has no end
+        else:
+            self._await_request(LAST_CALL_SECONDS)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is not answered yet."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _answer_last(self) -> None:
+        self.cycle.keep_alive = False
+        self.scope["headers"] = [
+            *self.scope["headers"],
+            CLOSE_HEADER,
+        ]  # so uvicorn tells the client
+
+    def _await_request(self, seconds: float) -> None:
+        if self._due:
+            self._due.cancel()
+        self._due = self.loop.call_later(seconds, self._close_unless_asked, self.cycle)
+
+    def _close_unless_asked(self, before: object) -> None:
+        if self.cycle is before or self.transport.is_closing():
+            self.transport.abort()

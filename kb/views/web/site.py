@@ -1,0 +1,51 @@
+"""All records as a static site: a directory that any web server, or a browser, can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from index.progress import Notify
+from kb.containment import surviving
+from kb.errors import OutputError
+from kb.files import create
+from kb.guides import Record
+from kb.views.web.pages import STATIC, Pages, place_of, row_of, style_sheet
+from kb.views.web.record import record_page
+
+Page = tuple[str, str]
+"""Where a page is, and what it holds."""
+
+
+def write_site(directory: Path, records: Mapping[str, Record], notify: Notify) -> int:
+    """Write the site into a directory that is empty or does not exist; return the number of records
+    in it. A record that cannot be shown is told and left out.
+
+    Raises:
+        OutputError: the directory holds something, or cannot be written.
+    """
+    try:
+        if directory.exists() and any(directory.iterdir()):
+            raise OutputError(f"{directory} is not empty; name a new directory")
+    except OSError as error:
+        raise OutputError(f"cannot write {directory}: {error.strerror or error}") from error
+    pages = dict(_records(records, notify))
+    rows = [row_of(record) for record in records.values() if f"{place_of(record)}.html" in pages]
+    pages["index.html"] = Pages(STATIC).listing("./", rows)
+    pages["style.css"] = style_sheet()
+    pages["search.js"] = (files("kb.views") / "web" / "search.js").read_text("utf-8")
+    for place, text in pages.items():
+        create(directory / place, text.encode("utf-8", "replace"))
+    return len(rows)
+
+
+def _records(records: Mapping[str, Record], notify: Notify) -> Iterator[Page]:
+    site = Pages(STATIC)
+
+    def page(record: Record) -> Page:
+        return f"{place_of(record)}.html", record_page(site, record, records)
+
+    return surviving(
+        records.values(), page, lambda one: f"{one.id} is left out of the site", notify
+    )

@@ -1,0 +1,7 @@
+"""Growing logs: follows files over rotation, and says each incident once when it appears."""
+
+from kb.watch.event import Event
+from kb.watch.notify import Notifier
+from kb.watch.watcher import Watcher, allow_open_files
+
+__all__ = ["Event", "Notifier", "Watcher", "allow_open_files"]

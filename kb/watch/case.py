@@ -1,0 +1,169 @@
+"""One case that is watched: a log, or the logs of one job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path
+
+from index.progress import Notify
+from kb.containment import reason
+from kb.errors import short_name
+from kb.log import Block, Log
+from kb.log.clean import decode_path
+from kb.service.service import Service, result_of
+from kb.watch.follow import Added, Follower
+from kb.watch.trail import Trail, Window
+
+SETTLE_SECONDS = 2.0
+"""After the last new line of trouble its case is diagnosed: ranks complain one after the other, and
+a launcher behind them."""
+_MAX_WAIT_SECONDS = 10.0
+"""After the first one, however much follows."""
+_MAX_WAITING_BYTES = 1 << 23
+"""Of windows that wait for a diagnosis, at most; then it is made at once."""
+_WINDOWS_BYTES = 1 << 24
+_MIN_WINDOW_BYTES, _MAX_WINDOW_BYTES = 1 << 14, 1 << 18
+"""Of one file: the files of a job share what a diagnosis reads."""
+_READ_BYTES = 1 << 23
+_MIN_READ_BYTES, _MAX_READ_BYTES = 1 << 14, 1 << 20
+"""Read of one file at a look: all that are followed take turns."""
+_MAX_KINDS = 100_000
+"""Lines of trouble that are known, so that what is printed again and again costs nothing."""
+
+
+def share(total: int, least: int, most: int, files: int) -> int:
+    """What one of so many files gets of a total."""
+    return max(least, min(most, total // max(files, 1)))
+
+
+def shown(path: Path) -> str:
+    """The name of a path, for people."""
+    return short_name(decode_path(str(path)))
+
+
+class Case:
+    """Follows the files of a case; trouble waits in windows until it is time for a diagnosis."""
+
+    def __init__(self, path: Path, notify: Notify) -> None:
+        """`notify` is told again what it was told before."""
+        self.name = shown(path)
+        self.behind = False
+        """There is more to read."""
+        self._notify = notify
+        self._followed: dict[Path, tuple[Follower, Trail]] = {}
+        self._kinds: set[int] = set()
+        self._calm = True
+        self._grew_at: float | None = None
+        """Since the last look for a good end; by a clock that never goes back."""
+        self._first_trouble = self._last_trouble = 0.0
+        self._trouble = False
+
+    @property
+    def files(self) -> int:
+        """How many are followed."""
+        return len(self._followed)
+
+    def follow(self, found: Mapping[Path, str]) -> None:
+        """Follow these files under their names, and let go of others once they are read."""
+        most = share(_WINDOWS_BYTES, _MIN_WINDOW_BYTES, _MAX_WINDOW_BYTES, len(found))
+        for path, name in found.items():
+            if path not in self._followed:
+                self._followed[path] = Follower(path), Trail(decode_path(name), most)
+        for path in self._followed.keys() - found.keys():
+            if not self._followed[path][0].is_open and not self._followed[path][1].size:
+                del self._followed[path]
+
+    def look(self, service: Service, files: int) -> int:
+        """Read what is new, of each of so many files its share; return the number of bytes."""
+        most = share(_READ_BYTES, _MIN_READ_BYTES, _MAX_READ_BYTES, files)
+        self.behind = False
+        added = [
+            (trail, trail.add(one.data, begins=one.begins))
+            for follower, trail in self._followed.values()
+            for one in self._read(follower, most)
+        ]
+        return self._take_in(added, service)
+
+    def last_look(self, service: Service) -> int:
+        """Take lines without an end as they are; return the number of bytes."""
+        added = [
+            (trail, trail.add(one.data, begins=one.begins))
+            for follower, trail in self._followed.values()
+            for one in follower.last_words()
+        ]
+        return self._take_in(added, service)
+
+    def logs(self, *, at_once: bool = False) -> list[Log]:
+        """What is to be diagnosed now: nothing while trouble may still go on, unless `at_once`."""
+        if not (at_once or self._is_due()):
+            return []
+        self._trouble = False
+        taken = [trail.take() for _, trail in self._followed.values()]
+        # The last windows of all files are about the same trouble, and so are those before them.
+        beside = zip_longest(*(reversed(windows) for windows in taken))
+        return [_log(filter(None, windows)) for windows in reversed(list(beside))]
+
+    def end(self, *, at_once: bool = False) -> Log | None:
+        """The last lines, once after each growth, if nothing before them tells of trouble."""
+        grew = self._grew_at
+        if grew is None or self.behind or not self._calm:
+            return None
+        if not at_once and time.monotonic() - grew < SETTLE_SECONDS:
+            return None
+        self._grew_at = None
+        return _log(trail.end() for _, trail in self._followed.values())
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for follower, _ in self._followed.values():
+            follower.close()
+
+    def _read(self, follower: Follower, most: int) -> Iterator[Added]:
+        name = shown(follower.path)
+        try:
+            yield from follower.read(most)
+        except OSError as error:
+            self._calm = False
+            self._notify(f"cannot read {name}: {reason(error)}")
+        if follower.unfit:
+            self._calm = False
+            self._notify(f"{name} is not followed: {follower.unfit}")
+        self.behind = self.behind or follower.behind
+
+    def _take_in(self, added: list[tuple[Trail, Block]], service: Service) -> int:
+        if not added:
+            return 0
+        now = self._grew_at = time.monotonic()
+        surveys = result_of(service.survey([block for _, block in added]))
+        for (trail, _), seen in zip(added, surveys, strict=True):
+            self._calm = self._calm and not (seen.lines or seen.in_doubt)
+            numbers = [line.number for line in seen.lines if self._is_new((line.file, line.masked))]
+            trail.mark(numbers)
+            if numbers:
+                self._first_trouble = self._first_trouble if self._trouble else now
+                self._last_trouble, self._trouble = now, True
+        return sum(len(block.data) for _, block in added)
+
+    def _is_new(self, kind: tuple[str | None, str]) -> bool:
+        if len(self._kinds) >= _MAX_KINDS:
+            self._kinds.clear()
+        before = len(self._kinds)
+        self._kinds.add(hash(kind))
+        return len(self._kinds) > before
+
+    def _is_due(self) -> bool:
+        if not self._trouble:
+            return False
+        now = time.monotonic()
+        waiting = sum(trail.size for _, trail in self._followed.values())
+        return (
+            now - self._last_trouble >= SETTLE_SECONDS
+            or now - self._first_trouble >= _MAX_WAIT_SECONDS
+            or waiting > _MAX_WAITING_BYTES
+        )
+
+
+def _log(windows: Iterable[Window]) -> Log:
+    return Log(source for window in windows for source in window.sources())

@@ -1,0 +1,34 @@
+"""Pasted text: hostile, and often long."""
+
+from __future__ import annotations
+
+_MAX_LINES_SHOWN = 3
+"""Of what was said; a longer message is a paste and is shown folded."""
+_MAX_FIRST_CHARACTERS = 60
+"""Shown of the first line of a paste that is folded."""
+
+
+def with_line_ends(text: str) -> str:
+    """The text with the line ends of files: terminals hand over those of pastes as carriage
+    returns."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def cleaned(text: str) -> str:
+    """The text without what a terminal would interpret."""
+    from kb.log.clean import clean_block, strip_controls  # not before the first screen
+
+    return strip_controls(clean_block(text.encode("utf-8", "replace")).decode("utf-8", "replace"))
+
+
+def is_long(text: str) -> bool:
+    """Whether a message is shown folded."""
+    return text.count("\n") >= _MAX_LINES_SHOWN
+
+
+def folded(text: str) -> str:
+    """A message in a line: how many lines were pasted, and how they begin."""
+    lines = text.split("\n")
+    first = next((line.strip() for line in lines if line.strip()), "")
+    cut = first if len(first) <= _MAX_FIRST_CHARACTERS else f"{first[:_MAX_FIRST_CHARACTERS]} …"
+    return f"pasted {len(lines):,} lines: {cut}"
