@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 import msgspec
 
 from index.progress import Notify
+from kb.checks.model import Observation
 from kb.containment import contained
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.confidence import confidences
@@ -104,7 +105,7 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
             if verdict is Verdict.UNKNOWN
             else ()
         ),
-        observations=read.observations,
+        observations=(*_differences(analysis), *read.observations),
         playbooks=standing.playbooks,
         leads=(
             knowledge.find_leads(opinion.evidence)
@@ -123,6 +124,20 @@ def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -
             )
         ),
     )
+
+
+def _differences(analysis: Analysis | None) -> Iterator[Observation]:
+    """The values by which one rank differs from all others, as if a check had compared them."""
+    for one in analysis.differences if analysis else ():
+        yield Observation(
+            check="ranks",
+            finding=None,
+            text=one.text,
+            file=one.line.file,
+            line=one.line.number,
+            abnormal=True,
+            differs=True,
+        )
 
 
 def _went_on(analysis: Analysis | None) -> bool:

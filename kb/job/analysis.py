@@ -14,6 +14,7 @@ from kb.evidence.collector import SHORT_LINES
 from kb.evidence.endings import pasted_part
 from kb.job.attempt import Attempt, RankLog
 from kb.job.attribution import Prescan, attribute_lines, one_does_not_end, prescan
+from kb.job.differences import Difference, find_differences
 from kb.job.excerpt import excerpt
 from kb.job.exits import Exit, read_exits
 from kb.job.lines import Line
@@ -59,6 +60,8 @@ class Analysis(msgspec.Struct, frozen=True):
     """Empty where all lines are to be read."""
     is_short: bool
     """So few lines that all were read, and that every word counts."""
+    differences: tuple[Difference, ...] = ()
+    """Values that one rank prints, and all others print otherwise."""
 
 
 def analyse(
@@ -88,7 +91,11 @@ def analyse(
         return _analysed(log, exits, _named_ranks(files), dumps, damaged, notify)
     numbered = number_hosts(log, hosts)
     found = _analysed(numbered, read_exits(numbered), set(), (), (), notify)
-    return msgspec.structs.replace(found, job=without_numbers(found.job, hosts))
+    return msgspec.structs.replace(
+        found,
+        job=without_numbers(found.job, hosts),
+        differences=tuple(msgspec.structs.replace(one, rank=None) for one in found.differences),
+    )
 
 
 def _analysed(
@@ -113,10 +120,15 @@ def _analysed(
     world_size = _world_size(attempt, log)
     root_cause = find_root_cause(attempt, notify)
     if root_cause is None or _ended_well(attempt):
-        return _not_failed(attempt, named, world_size, before)
-    job = _failed(attempt, root_cause, world_size, before)
-    lines = excerpt(attempt, root_cause)
-    return Analysis(job, False, False, lines, len(log.lines) <= SHORT_LINES)
+        found = _not_failed(attempt, named, world_size, before)
+    else:
+        job = _failed(attempt, root_cause, world_size, before)
+        lines = excerpt(attempt, root_cause)
+        found = Analysis(job, False, False, lines, len(log.lines) <= SHORT_LINES)
+    differences: list[Difference] = []
+    with contained("the values of the ranks are not compared", notify):
+        differences = find_differences(attempt)
+    return msgspec.structs.replace(found, differences=tuple(differences))
 
 
 def _calm(seen: Prescan) -> Analysis:

@@ -157,7 +157,8 @@ class RankLog:
 
 def _in_time(lines: Sequence[LogLine]) -> list[LogLine]:
     """Merge the files of one rank. Lines without a time belong to the line before them; complaints
-    that end a file are the last of all."""
+    that end a file are the last of all. Of what was printed at the same time, that of a file which
+    complains comes last: clocks may tell no more than seconds."""
     if len({line.file for line in lines}) == 1:
         return list(lines)
     complaining = {line.file for line in lines if line.pattern}
@@ -165,13 +166,14 @@ def _in_time(lines: Sequence[LogLine]) -> list[LogLine]:
     uncaught = {line.file for line in lines if line.uncaught}
     first_at = {r.file: r.epoch_seconds for r in reversed(lines) if r.epoch_seconds is not None}
 
-    def when(index: int) -> float:
+    def when(index: int) -> tuple[float, bool]:
         line = lines[index]
         at_the_end = line.file not in uncaught or line.uncaught
-        if line.file in complaining and index > last_stamp.get(line.file, -1) and at_the_end:
-            return math.inf
+        complains = line.file in complaining
+        if complains and index > last_stamp.get(line.file, -1) and at_the_end:
+            return math.inf, complains
         seconds = first_at.get(line.file) if line.epoch_seconds is None else line.epoch_seconds
-        return -math.inf if seconds is None else seconds
+        return -math.inf if seconds is None else seconds, complains
 
     return [lines[index] for index in sorted(range(len(lines)), key=when)]
 

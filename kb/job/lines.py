@@ -31,7 +31,11 @@ _MAX_FINAL_LINES = 20
 _EXITS = frozenset(n for n, marker in enumerate(MARKERS) if marker.reports_exit)
 _TELLING = _EXITS.union(n for n, marker in enumerate(MARKERS) if marker.grade is Grade.FATAL)
 
-_TAG = re.compile(r"(?:\[\d+,\d+\]|\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})<std(?:out|err|diag)>:")
+_TIME = r"\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}"
+_TAG = re.compile(
+    rf"(?:(?:\[{_TIME}\]|{_TIME})?\[\d+,\d+\]|\[{_TIME}\]|{_TIME})<std(?:out|err|diag)>:"
+)
+"""What Open MPI writes in front of each line of a rank: its number, the time or both."""
 
 ATTACHED = re.compile(
     r"\s+(?![\s\d.+:-]|(?:INFO|DEBUG|TRACE|WARN\w*|ERROR|CRITICAL|FATAL)\b)|\s*$|frame #\d"

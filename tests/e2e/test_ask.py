@@ -314,3 +314,10 @@ def test_an_output_is_read_and_the_symptom_leads_on(shipped_kb: Run) -> None:
     assert all(" ".join(what.split()) in shown for what in answer["playbooks"][0]["secure"])
     assert f"Check next: {answer['next']['title']}" in shown
     assert " ".join(answer["next"]["command"].split()) in shown
+
+
+def test_a_value_that_one_rank_prints_otherwise_is_shown(shipped_kb: Run) -> None:
+    found = answer(shipped_kb("ask", "--json", "-f", "benchmarks/jobs/ws-five/logs"))
+    first = found["observations"][0]
+    assert first["check"] == "ranks"
+    assert first["text"] == "rank 2 prints `WORLD_SIZE=4`, all others `5`."

@@ -506,6 +506,59 @@ def test_a_driver_that_fails_behind_its_ranks_blames_none(tmp_path: Path) -> Non
     assert [(one.rank, one.text) for one in job.culprits] == [(None, "KeyError: 'peak'")]
 
 
+def differences_of(folder: Path) -> list[str]:
+    reading = scan_log(Log.from_paths([folder]), Scanner([]), MARKERS)
+    analysis = analyse(reading.files)
+    return [f"{one.text} {one.line.number}" for one in analysis.differences] if analysis else []
+
+
+@pytest.mark.parametrize(
+    ("line", "values", "told"),
+    [
+        (
+            "start world_size={}",
+            (8, 8, 7, 8),
+            ["rank 2 prints `world_size=7`, all others `8`. 2"],
+        ),
+        (
+            "model shape (4, {})",
+            (16, 16, 8, 16),
+            ["rank 2 prints `model shape (4, 8)`, all others `(4, 16)`. 2"],
+        ),
+        (
+            "step 3 loss {}",
+            (2.31, 2.28, "nan", 2.4),
+            ["rank 2 prints `loss nan`, all others numbers. 2"],
+        ),
+        ("seed {}", (1, 2, 3, 4), []),
+        ("seed {}", (1, 1, 2, 2), []),
+        ("pid={} up", (7, 7, 9, 7), []),
+        ("took 3{}", ("s", "s", "m", "s"), []),
+        ("main={}", ("True", "False", "False", "False"), []),
+        ("shard of {} rows", (100, 100, 100, 98), []),
+    ],
+)
+def test_a_value_of_one_rank_that_differs_is_told(
+    tmp_path: Path, line: str, values: tuple[object, ...], told: list[str]
+) -> None:
+    for rank, value in enumerate(values):
+        text = f"hello\n{line.format(value)}\nRuntimeError: boom {rank}\n"
+        (tmp_path / f"rank_{rank}.log").write_text(text)
+    assert differences_of(tmp_path) == told
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        pytest.param(logs, id=truth.id)
+        for logs, truth in read_truths(RECORDED)
+        if truth.kind == "healthy"
+    ],
+)
+def test_the_ranks_of_a_healthy_job_do_not_differ(logs: Path) -> None:
+    assert differences_of(logs) == []
+
+
 def test_a_node_that_never_joined_is_no_rank_that_hangs(tmp_path: Path) -> None:
     said = "starting the agent\nRendezvousTimeoutError\n"
     job = job_of(write(tmp_path, {"gpu01.log": said, "gpu02.log": said}))

@@ -28,7 +28,9 @@ from kb.evidence.markers import DOUBTS, MARKER_PATTERNS, Grade, grade_line
 from kb.evidence.notices import is_notice
 from kb.evidence.secrets import mask_secrets
 from kb.evidence.systems import alternatives, full_names
+from kb.job.attempt import Attempt
 from kb.job.attribution import attribute_lines, prescan
+from kb.job.differences import find_differences
 from kb.job.exits import read_exits, starts_again
 from kb.job.failures import classify
 from kb.job.lines import Line
@@ -156,6 +158,23 @@ def test_an_export_is_unwrapped(row: Export) -> None:
     for example in row.not_examples:
         (block,) = Log.from_text(example).blocks()
         assert block.data.decode() == example
+
+
+@each(*read_rows("values", "own", Rule))
+def test_a_value_that_each_rank_may_have_is_not_compared(row: Rule) -> None:
+    for example in row.examples:
+        assert not has_a_difference(example), example
+    for example in row.not_examples:
+        assert has_a_difference(example), example
+
+
+def has_a_difference(name: str) -> bool:
+    files = {
+        f"rank_{rank}.log": [Line(f"rank_{rank}.log", 1, f"{name}={value}", Grade.CONTEXT)]
+        for rank, value in enumerate((7, 7, 6, 7))
+    }
+    attempt = Attempt(attribute_lines(files).lines, [])
+    return bool(find_differences(attempt))
 
 
 @each(*read_rows("masks", "mask", Mask))
