@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import signal
 from functools import partial
 from types import FrameType
@@ -10,8 +11,24 @@ from types import FrameType
 from textual.drivers import linux_driver
 
 
+_GONE = 128 + signal.SIGHUP
+"""The exit code, as of a shell."""
+
+
 def _replacing(encoding: str) -> partial[codecs.IncrementalDecoder]:
     return partial(codecs.getincrementaldecoder(encoding), errors="replace")
+
+
+class _Writer(linux_driver.WriterThread):  # type: ignore[name-defined,misc]
+    """Writes to the terminal."""
+
+    def run(self) -> None:
+        """End the process where the terminal is gone and hang-ups are ignored: whoever writes to it
+        would wait forever, also in order to end."""
+        try:
+            super().run()
+        except OSError:
+            os._exit(_GONE)
 
 
 class TerminalDriver(linux_driver.LinuxDriver):
@@ -21,6 +38,7 @@ class TerminalDriver(linux_driver.LinuxDriver):
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
         # Bytes that are no UTF-8 come with a paste from a file in GBK or Latin-1.
         linux_driver.getincrementaldecoder = _replacing  # type: ignore[assignment,attr-defined]
+        linux_driver.WriterThread = _Writer  # type: ignore[attr-defined]
         if signal.getsignal(signal.SIGQUIT) is not signal.SIG_IGN:
             signal.signal(signal.SIGQUIT, self._quit)
 

@@ -123,6 +123,13 @@ class Screen:
         assert b"h" not in modes.values()
         return self.process.returncode
 
+    def hang_up(self) -> None:
+        """Close the terminal, as a lost connection does."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for end in (self.terminal, self._theirs):
+            os.dup2(nothing, end)
+        os.close(nothing)
+
     def close(self) -> None:
         """End all."""
         self.process.kill()
@@ -284,3 +291,11 @@ def test_a_signal_ends_the_screen_as_any_command(terminal: Open, number: signal.
     screen.process.send_signal(number)
     assert screen.ended() == ENDINGS[number]
     assert "Error" not in screen.text()
+
+
+def test_a_screen_without_a_terminal_ends_where_hang_ups_are_ignored(terminal: Open) -> None:
+    ignoring = f"trap '' HUP; exec {sys.executable} -m kb tui"
+    screen = terminal(program=("sh", "-c", ignoring))
+    screen.until(READY)
+    screen.hang_up()
+    assert screen.process.wait(PATIENCE_S) == 128 + signal.SIGHUP
