@@ -10,7 +10,6 @@ from types import FrameType
 
 from textual.drivers import linux_driver
 
-
 _GONE = 128 + signal.SIGHUP
 """The exit code, as of a shell."""
 
