@@ -40,6 +40,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Keep the last searches of the TUI, how cases ended and the last conversations: on this
     machine, with secrets masked. With `false`, none of it is kept or shown."""
 
+    run: bool = True
+    """Read-only checks can be run from the screen and from `kb chat`, each after you have seen it
+    and said yes. With `false`, commands are only copied."""
+
     covered: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
     """The share of your failures whose record is in the index, between 0 and 1; `kb audit` counts
     it. Confidences follow it. Without it, the share is that of the reports of the calibration."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -28,7 +29,11 @@ def run(settings: Settings, paths: Sequence[Path], follow: bool = False) -> int:
     app = KbApp(settings, from_arguments(paths, follow))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
-    app.run()
+    try:
+        app.run()
+    finally:
+        if running := sys.modules.get("kb.run"):
+            running.end_all()
     if app.return_code != 0:  # Textual has printed why
         raise KbError("the screen broke down; kb ask answers without it")
     return 0
