@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kb.check import Check, Command, Place, Risk
-from kb.errors import RunError
+from kb.errors import IncidentError, RunError
 from kb.incident import Incident, Step
-from kb.markdown import read
+from kb.markdown import read, render
 from kb.paths import packaged_incidents
 from kb.run import MAX_BYTES, Plan, execute, plan_check, plan_step, why_off
 from kb.settings import Settings
@@ -73,6 +73,19 @@ def test_what_its_record_does_not_mark_is_refused() -> None:
         plan_step(Step("Look."))
     with pytest.raises(RunError, match="python"):
         plan_step(step("print(1)", language="python"))
+
+
+def test_the_mark_stands_behind_the_language_and_is_written_again(tmp_path: Path) -> None:
+    text = Path("tests/tui/incidents/shm-too-small.md").read_text()
+    record = read(Path("tests/tui/incidents/shm-too-small.md"))
+    assert isinstance(record, Incident)
+    assert [one.read_only for one in record.body.fix] == [True, False, False]
+    assert [one.language for one in record.body.fix][:2] == ["sh", "sh"]
+    assert "```sh read-only\n" in render(record)
+    wrong = tmp_path / "shm-too-small.md"
+    wrong.write_text(text.replace("sh read-only", "sh harmless"))
+    with pytest.raises(IncidentError, match="marked as 'harmless'"):
+        read(wrong)
 
 
 def shipped() -> list[Check | Incident]:

@@ -80,8 +80,8 @@ class Detail(VerticalScroll):
         """Bring the current step into view."""
         if self._current:
             self._is_coming = True
-            self._current.scroll_visible(animate=False, top=True)
-            self.call_after_refresh(self._come)
+            self._current.scroll_visible(animate=False, immediate=True)
+            self.call_after_refresh(self.call_after_refresh, self._come)
 
     def _come(self) -> None:
         self._is_coming = False
