@@ -91,7 +91,7 @@ soak: $(VENV)/.installed
 
 bench: $(VENV)/.models
 	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.tiers
+	$(BIN)/python -m benchmarks.backlog
 
 clean:
 	rm -rf $(VENV)

@@ -34,7 +34,8 @@ from kb.settings import Settings
 LINES = 100
 CALM = "2026-11-21 03:00:{second:02d} INFO rank {rank} step {step} loss 2.31 lr 1e-4 tokens/s 41000"
 IN_PROCESS = 100
-REFRESH_SECONDS = 3.0
+CHANGES = 3
+"""Of a record, while the server is under load."""
 START_SECONDS = 120
 
 
@@ -53,15 +54,17 @@ def main() -> None:
         os.environ.update(KB_CACHE=f"{name}/cache", KB_STATE=f"{name}/state")
         team = Path(name, "team")
         team.mkdir()
-        _row("in process, one thread", _in_process(IN_PROCESS))
+        _row("in process, one thread", *_in_process(IN_PROCESS))
         port = _free_port()
         command = [sys.executable, "-m", "kb", "serve", "--port", str(port), "--rate", "100000"]
         command += ["--workers", str(workers), "--incidents", str(team)]
         server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:
             _wait_until_ready(port, workers)
+            before = _processor_seconds(server.pid)
             took, statuses = asyncio.run(_load(port, clients, requests, team))
-            _row(f"kb serve, {workers} processes", took)
+            used = _processor_seconds(server.pid) - before
+            _row(f"kb serve, {workers} processes", took, used)
             print(f"answers: {dict(statuses)}")
             lost = asyncio.run(_ended_under_load(port, clients, server))
             print(f"TERM under load: {dict(lost)}, exit code {server.wait(60)}")
@@ -69,13 +72,18 @@ def main() -> None:
             server.kill()
 
 
-def _row(what: str, seconds: Sequence[float]) -> None:
+def _row(what: str, seconds: Sequence[float], processor_seconds: float) -> None:
     """`seconds` are of each request, the last one of all."""
     *each, whole = seconds
     ordered = sorted(each)
     p50, p99 = (1000 * ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.99))
     rate = len(each) / whole
-    print(f"{what:<28} {rate:7.0f}/s   p50 {p50:6.0f} ms   p99 {p99:6.0f} ms", flush=True)
+    each_ms = 1000 * processor_seconds / len(each)
+    print(
+        f"{what:<28} {rate:7.1f}/s   p50 {p50:6.0f} ms   p99 {p99:6.0f} ms"
+        f"   {each_ms:6.0f} ms of a processor each",
+        flush=True,
+    )
 
 
 def _texts() -> Iterator[str]:
@@ -91,18 +99,26 @@ def _texts() -> Iterator[str]:
         yield "\n".join([*calm, *shown])
 
 
-def _in_process(count: int) -> list[float]:
+def _processor_seconds(process: int) -> float:
+    """Of a process and its children, so far."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    own = sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+    return own + sum(_processor_seconds(int(child)) for child in children)
+
+
+def _in_process(count: int) -> tuple[list[float], float]:
     seconds = []
     with KnowledgeBase.open(Settings()) as knowledge:
         texts = list(itertools.islice(_texts(), count + 20))
         for text in texts[:20]:
             to_json(diagnose(Log.from_text(text), knowledge))
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         for text in texts[20:]:
             before = time.perf_counter()
             to_json(diagnose(Log.from_text(text), knowledge))
             seconds.append(time.perf_counter() - before)
-    return [*seconds, time.perf_counter() - began]
+    return [*seconds, time.perf_counter() - began], time.process_time() - used
 
 
 async def _load(
@@ -120,17 +136,18 @@ async def _load(
             seconds.append(time.perf_counter() - before)
         connection.close()
 
-    changing = asyncio.create_task(_change_records(team))
+    changing = asyncio.create_task(_change_records(team, seconds, requests))
     began = time.perf_counter()
-    await asyncio.gather(*(client() for _ in range(clients)))
-    changing.cancel()
+    await asyncio.gather(*(client() for _ in range(clients)), changing)
     return [*seconds, time.perf_counter() - began], statuses
 
 
-async def _change_records(team: Path) -> None:
+async def _change_records(team: Path, answered: Sequence[float], requests: int) -> None:
+    """Some times while requests are answered."""
     record = IncidentDirectories().load()[0][0]
-    for number in itertools.count():
-        await asyncio.sleep(REFRESH_SECONDS)
+    for number in range(1, CHANGES + 1):
+        while len(answered) < requests * number / (CHANGES + 1):
+            await asyncio.sleep(0.05)
         text = render(record).replace("## Symptom\n", f"## Symptom\n\nSeen {number} times.\n")
         (team / f"{record.id}.md").write_text(text)
 

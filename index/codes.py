@@ -19,7 +19,7 @@ _STRETCH = 3.0
 """The components of a vector of 384 dimensions are far below 1: so much of their range is used."""
 
 
-def to_codes(vectors: Vectors) -> Codes:
+def to_codes(vectors: Vectors | Small) -> Codes:
     """The sign of each component: (n, dim / 8)."""
     return np.packbits(vectors > 0, axis=1)
 

@@ -76,12 +76,6 @@ def index_directory(incidents: Iterable[Path], model: str, kind: str = "index") 
     return cache_directory() / f"{kind}-{hashlib.sha256(key).hexdigest()[:16]}"
 
 
-def tier_directory(tier: str, model: str) -> Path:
-    """The index of a tier beside the curated one, made with one encoder."""
-    key = hashlib.sha256(model.encode()).hexdigest()[:16]
-    return cache_directory() / f"{tier}-{key}"
-
-
 def expand_user(path: Path | str) -> Path:
     """The path with `~` as the home that it stands for. `~name` of nobody stays as it is, as in a
     shell: then there is no such file."""

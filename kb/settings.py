@@ -37,8 +37,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Key bindings by action, see docs/tui.md: `tick = "x"`; separate several keys by commas."""
 
     history: bool = True
-    """Keep the last searches of the TUI, how cases ended and the last conversations: on this
-    machine, with secrets masked. With `false`, none of it is kept or shown."""
+    """Keep the last searches of the TUI, how cases ended and the last cases: on this machine, with
+    secrets masked. With `false`, none of it is kept or shown."""
+
+    keep_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 30
+    """Days that a case is kept after the last thing that happened in it; see `kb cases`."""
 
     run: bool = True
     """Read-only checks can be run from the screen and from `kb chat`, each after you have seen it

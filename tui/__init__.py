@@ -11,22 +11,28 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
+    from kb.sessions import Session
     from kb.settings import Settings
 
 
-def run(settings: Settings, paths: Sequence[Path], follow: bool = False) -> int:
-    """Open the app, with files, a directory or what is piped in already asked about; `follow`
-    files that are still being written.
+def run(
+    settings: Settings,
+    paths: Sequence[Path],
+    follow: bool = False,
+    session: Session | None = None,
+) -> int:
+    """Open the app, with files, a directory, what is piped in or a case that was kept already asked
+    about; `follow` files that are still being written.
 
     Raises:
         KbError: a path cannot be read, or the configuration names what does not exist; or the
             screen broke down.
     """
     from kb.errors import KbError
-    from kb.service.input import from_arguments
+    from kb.service.input import UserInput, from_arguments
     from tui.app import KbApp
 
-    app = KbApp(settings, from_arguments(paths, follow))
+    app = KbApp(settings, UserInput() if session else from_arguments(paths, follow), session)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -34,6 +40,7 @@ def run(settings: Settings, paths: Sequence[Path], follow: bool = False) -> int:
     finally:
         if running := sys.modules.get("kb.run"):
             running.end_all()
+    app.keeper.close()
     if app.return_code != 0:  # Textual has printed why
         raise KbError("the screen broke down; kb ask answers without it")
     return 0

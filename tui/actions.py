@@ -251,6 +251,10 @@ ACTIONS = (
     ),
     Action("sort", Place.BATCH, "s", "sort", "Sort by the next column.", in_footer=True),
     Action(
+        "change_unit", Place.BATCH, "u", "jobs or files",
+        "Classify each directory as a job, or each file by itself.", in_footer=True,
+    ),
+    Action(
         "save", Place.DRAFT, "ctrl+o", "save", "Write the draft to a new file.", in_footer=True
     ),
 )  # fmt: skip

@@ -26,6 +26,7 @@ from tui.themes import THEMES
 from tui.visible import NothingObeyed
 
 if TYPE_CHECKING:
+    from kb.sessions import Session
     from kb.settings import Settings
 
 _SMALLEST = Size(20, 5)
@@ -45,12 +46,16 @@ class KbApp(ServiceApp, inherit_bindings=False):
     BINDINGS = bindings(Place.ANYWHERE)
     NOTIFICATION_TIMEOUT = 6
 
-    def __init__(self, settings: Settings, user_input: UserInput) -> None:
+    def __init__(
+        self, settings: Settings, user_input: UserInput, session: Session | None = None
+    ) -> None:
+        """`session` is a case that was kept, to go on with."""
         super().__init__(settings)
         self.driver_class = TerminalDriver
         self.animation_level = "none"  # a slow line shows each frame, and keys come meanwhile
         know_alt_enter()
         self._user_input = user_input
+        self._session = session
         self._nothing_obeyed = NothingObeyed()
         for theme in THEMES:
             self.register_theme(theme)
@@ -64,7 +69,7 @@ class KbApp(ServiceApp, inherit_bindings=False):
 
     def get_default_screen(self) -> MainScreen:
         """The screen that stays open."""
-        return MainScreen(self._user_input)
+        return MainScreen(self._user_input, self._session)
 
     @property
     def main(self) -> MainScreen:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kb.outcomes import Outcomes
     from kb.service.input import UserInput
     from kb.settings import Settings
+    from tui.keeper import CaseKeeper
 
 
 class ServiceApp(App[int]):
@@ -99,6 +100,13 @@ class ServiceApp(App[int]):
     def keep_outcome(self, before: Conversation, after: Conversation) -> None:
         """Keep how a case ended. In a thread, as for the history."""
         self.outcomes.take(before, after)
+
+    @cached_property
+    def keeper(self) -> CaseKeeper:
+        """Keeps the case on the screen."""
+        from tui.keeper import CaseKeeper
+
+        return CaseKeeper(self.settings, self._notice)
 
     @cached_property
     def outcomes(self) -> Outcomes:

@@ -20,8 +20,8 @@ _RESOLUTION_WEIGHT, _ENVIRONMENT_WEIGHT = 0.5, 0.3
 _MAX_WORDS_PER_FIELD = 400
 """Of a story; what follows are dumps."""
 
-_MAX_STORY_CHARACTERS, _MAX_LINE_CHARACTERS = 260, 160
-"""Of what is encoded: some 60 tokens. Twice as many would take three times as long."""
+_MAX_STORY_CHARACTERS, _MAX_LINE_CHARACTERS = 180, 120
+"""Of what is encoded: some 50 tokens. Twice as many would take three times as long."""
 
 _MIN_CASE_CHARACTERS = 24
 """A shorter line or title, such as "Killed", does not make one case of two."""

@@ -116,7 +116,7 @@ class Importer:
     def _take_thread(self, thread: Thread, source: Source) -> None:
         identity, digest = identity_of(thread), _digest(thread)
         known = self._store.digest(identity)
-        if known == digest:
+        if known == digest or self._is_waiting(identity, digest):
             self.summary.unchanged += 1
             return
         report = to_report(thread, self._store.name)
@@ -126,11 +126,14 @@ class Importer:
         self.summary.changed += known is not None
         self.summary.added += known is None
         filed = Filed(
-            report, identity, source.name, _ticket(identity), _ticket(thread.duplicate_of), digest
+            report, identity, source.name, _ticket(identity), _ticket(report.duplicate_of), digest
         )
         self._batch[identity] = filed
         if len(self._batch) >= _REPORTS_PER_BATCH:
             self._commit()
+
+    def _is_waiting(self, identity: str, digest: str) -> bool:
+        return identity in self._batch and self._batch[identity].digest == digest
 
     def _commit(self) -> None:
         if self._batch:
@@ -199,7 +202,8 @@ def _stamp(source: Source, mapping: Mapping[str, str] | None) -> str:
 
 
 def _digest(thread: Thread) -> str:
-    data = b"%d\0" % _FORMAT_VERSION + msgspec.msgpack.encode(thread)
+    told = msgspec.structs.replace(thread, source="")  # lists overlap, and files are renamed
+    data = b"%d\0" % _FORMAT_VERSION + msgspec.msgpack.encode(told)
     return hashlib.blake2b(data, digest_size=12).hexdigest()
 
 

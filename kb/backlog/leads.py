@@ -89,17 +89,17 @@ def _lead(found: Sequence[Found], asked: Asked) -> Lead:
         quote=_cut(_matching(report, asked), _MAX_QUOTE_CHARACTERS),
         environment=report.environment,
         seen=sum(case.seen for case in cases),
-        also=tuple(_where(case) for case in cases if case.id != report.id),
+        also=tuple(_where(case) for case in cases if case is not report),
     )
 
 
 def _whole_case(found: Sequence[Found]) -> list[Report]:
     """The reports of a case, also those that the question did not bring up; the first one first."""
     first = found[0]
-    cases = {one.report.id: one.report for one in found}
+    cases = {_where(one.report): one.report for one in found}
     for other in first.store.case_of(first.number):
         if _repeats(first.filed, other) or _is_same_case(first.filed, other):
-            cases.setdefault(other.report.id, other.report)
+            cases.setdefault(_where(other.report), other.report)
     return list(cases.values())
 
 

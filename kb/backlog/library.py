@@ -19,7 +19,7 @@ from index.documents import Query
 from index.encoder import Encoder
 from index.postings import Numbers, Postings
 from index.progress import Notify, silent_notify
-from index.tokens import tokenize
+from index.tokens import is_pair, tokenize
 from kb.backlog.model import Report
 from kb.backlog.store import BacklogStore, Filed
 from kb.errors import KbError
@@ -28,9 +28,12 @@ from kb.paths import BACKLOG_SUFFIX, backlog_directory, backlogs
 _COVERAGE, _FIT, _COSINE, _CONSTANT = 3.0, 5.0, 6.0, -6.0
 """Logistic weights of what a report shares with the question."""
 
+_USUAL_COSINE, _USUAL_SLOPE = 0.25, 0.4
+"""The cosine that a report usually has, by the share of the words that it holds."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
-_NEAREST_CODES = 200
+NEAREST_CODES = 200
 """Compared byte by byte with the question, of those nearest bit by bit."""
 _MAX_WORDS = 160
 """Of a question; its most telling lines come first."""
@@ -63,14 +66,15 @@ class Hit(msgspec.Struct, frozen=True):
     """The share of the question's words that it holds, each by how rare it is; 0 to 1."""
     fit: float
     """BM25 as a share of the most that any report could have; 0 to 1."""
-    cosine: float
-    """How near its meaning is; 0 where it was not encoded."""
+    cosine: float | None
+    """How near its meaning is; None where it was not encoded."""
 
     @property
     def score(self) -> float:
         """How likely it is to be about the question's case; 0 to 1."""
+        near = _USUAL_COSINE + _USUAL_SLOPE * self.coverage if self.cosine is None else self.cosine
         words = _COVERAGE * self.coverage + _FIT * self.fit
-        return 1 / (1 + math.exp(-(_CONSTANT + words + _COSINE * max(self.cosine, 0.0))))
+        return 1 / (1 + math.exp(-(_CONSTANT + words + _COSINE * max(near, 0.0))))
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -136,7 +140,10 @@ class Backlog:
             with self._telling(), store.reading() as connection:
                 counts.update(postings.frequencies(connection, words))
                 total += store.size()
-        rarities = {word: postings.rarity(word, counts[word], total) for word in words}
+        chinese = any(map(is_pair, words))
+        # An English word that no report holds may be a bad gloss of a Chinese question.
+        known = [word for word in words if counts[word] or is_pair(word) or not chinese]
+        rarities = {word: postings.rarity(word, counts[word], total) for word in known}
         passages = (
             encoder.encode(query.passages) if total else np.zeros((0, encoder.dim), np.float32)
         )
@@ -179,7 +186,7 @@ class Backlog:
         held = _held(read, asked.rarities, list(dict.fromkeys([*best, *near])))
         return {
             number: Hit(
-                held[number] / asked.most, float(scores[number]) / asked.most, near.get(number, 0.0)
+                held[number] / asked.most, float(scores[number]) / asked.most, near.get(number)
             )
             for number in held
         }
@@ -189,7 +196,7 @@ class Backlog:
         numbers, index = self._index(store, asked)
         if index is None or not len(asked.passages):
             return {}
-        nearest = (index.nearest(row, _NEAREST_CODES) for row in asked.passages)
+        nearest = (index.nearest(row, NEAREST_CODES) for row in asked.passages)
         near = {int(numbers[place]) for places in nearest for place in places}
         known, small = store.vectors(sorted(near.union(also)), asked.passages.shape[1])
         best = np.max([cosines(row, small) for row in asked.passages], axis=0)

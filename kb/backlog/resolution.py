@@ -22,10 +22,16 @@ _MAX_POST_CHARACTERS = 20_000
 """Read of a post."""
 _MIN_REPEATED_CHARACTERS = 25
 """Of a line that is a repetition if it was there before; "Thanks!" is none."""
+_FIRST_SENTENCES, _SENTENCES_OF_THANKS = 3, 8
+"""Where thanks stand in a post, and how long one is that is all thanks."""
 _MIN_TOLD_CHARACTERS = 36
 """Of a sentence that tells a remedy; a shorter one thanks for it."""
 _SENTENCES_BEHIND = 3
 """Quoted behind the one that tells it, as far as they fit."""
+_LONG_THREAD = 8
+"""Answers of a thread in which more than one thing is talked about."""
+_EARLY = 18
+"""Ranks that an early post of such a thread loses: a change named at its end comes first."""
 _LAST_POSTS = 3
 """Where it is said that all is well, for a thread whose remedy nobody tells."""
 _MAX_DOCUMENT_POSTS = 8
@@ -128,8 +134,11 @@ def ending(thread: Thread) -> Ending:
         if place == 0 or post.role is not Role.BOT
     ]
     answers = posts[1:]
-    candidates = [*_accepted(answers), *_confirmed(answers), *_told(answers)]
-    candidates += _in_document(posts) if is_document else _added(posts[:1])
+    candidates = [*_accepted(answers)]
+    if is_document:
+        candidates += _in_document(posts)
+    else:
+        candidates += [*_confirmed(answers), *_told(answers), *_added(posts[:1])]
     if not candidates and not _is_open(thread) and not _is_unsolved(thread):
         candidates += _advised(answers)
     best = max(candidates, default=None)
@@ -218,11 +227,23 @@ def _accepted(answers: Sequence[_Read]) -> Iterator[_Candidate]:
 def _confirmed(answers: Sequence[_Read]) -> Iterator[_Candidate]:
     """What was advised before somebody said that it worked."""
     for number, read in enumerate(answers):
-        if read.has(Says.WORKED) and not _tells_its_own(read):
+        if _confirms(read) and not _tells_its_own(read):
             helped = _helped(answers[:number], read)
             if helped is not None:
                 rank = _Rank.CONFIRMED if read.by_reporter else _Rank.CONFIRMED - 12
+                rank -= _EARLY * _is_early(read, answers)
                 yield _Candidate(rank, helped.place, helped.place, _most_telling(helped))
+            elif any(sign.isdigit() for sign in read.text):  # a number, a version: no mere thanks
+                yield _Candidate(_Rank.AROUND, read.place, read.place, _most_telling(read))
+
+
+def _confirms(read: _Read) -> bool:
+    """Whether a post says near its beginning that it worked, as thanks do; an essay may speak of
+    anything that works."""
+    return any(
+        place < _FIRST_SENTENCES or len(read.sentences) <= _SENTENCES_OF_THANKS
+        for place in read.places(Says.WORKED)
+    )
 
 
 def _tells_its_own(read: _Read) -> bool:
@@ -251,7 +272,11 @@ def _most_telling(read: _Read) -> int:
     def weight(place: int) -> tuple[int, int]:
         says = read.says[place]
         told = 4 * bool(says & Says.SOLVED) + 3 * bool(says & (Says.CHANGE | Says.ADVICE))
-        told += is_concrete(read.sentences[place].text) - 3 * bool(says & Says.DENIED)
+        told += (
+            2 * bool(says & Says.EXPLAINS)
+            + is_concrete(read.sentences[place].text)
+            - 3 * bool(says & Says.DENIED)
+        )
         return told, -place
 
     return max(range(len(read.sentences)), key=weight, default=0)
@@ -269,11 +294,17 @@ def _told(answers: Sequence[_Read]) -> Iterator[_Candidate]:
                 rank = _Rank.SOLVED + 4 * read.by_reporter + concrete
                 rank -= 0 if says & Says.WORKED else 3 if read.by_reporter else 15
                 rank -= 25 * (is_denied and not read.by_reporter)
+                rank -= _EARLY * _is_early(read, answers)
                 yield _Candidate(rank, -read.place, read.place, place)
             else:
                 rank = _Rank.CHANGE + 2 * (read.post.role is Role.MAINTAINER) + concrete
                 rank -= 35 * is_denied + 15 * bool(says & Says.HEDGED)
                 yield _Candidate(rank, read.place, read.place, place)
+
+
+def _is_early(read: _Read, answers: Sequence[_Read]) -> bool:
+    """Whether a long thread went on for as long again behind a post: that was not its end."""
+    return len(answers) > _LONG_THREAD and read.place * 2 < answers[-1].place
 
 
 def _last_denial(answers: Sequence[_Read]) -> int:
@@ -293,8 +324,9 @@ def _last_denial(answers: Sequence[_Read]) -> int:
 def _advised(answers: Sequence[_Read]) -> Iterator[_Candidate]:
     """The last advice of a closed thread that the reporter did not deny."""
     denied = _last_denial(answers)
+    is_monologue = all(read.by_reporter for read in answers)
     for read in answers:
-        if read.by_reporter or read.place < denied:
+        if (read.by_reporter and not is_monologue) or read.place < denied:
             continue
         for place in read.places(Says.ADVICE):
             if not read.says[place] & Says.DENIED:
@@ -310,10 +342,11 @@ def _in_document(posts: Sequence[_Read]) -> Iterator[_Candidate]:
             if says & (Says.HEDGED | Says.DENIED):
                 continue
             rank = 5 * bool(says & Says.WORKED) + 3 * bool(says & Says.SOLVED)
+            rank += 2 * bool(says & Says.DID) if rank else 0
             rank += 2 * bool(says & Says.CHANGE and _FIXES.search(read.sentences[place].text))
             if rank and (not says & Says.OVER or says & Says.SOLVED):
                 yield _Candidate(_Rank.STORY + rank - 3, place, read.place, place)
-            elif says & Says.DID:
+            elif says & Says.DID and place:
                 yield _Candidate(_Rank.AROUND, place, read.place, place)
 
 

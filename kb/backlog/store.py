@@ -53,6 +53,10 @@ WHERE one.number = ?
 """
 """The numbers of the reports of one case, and of the one that it is said to repeat."""
 
+_NUMBER_WITHOUT_VECTOR = """
+SELECT number FROM reports WHERE identity = ? AND number NOT IN (SELECT number FROM vectors)
+"""
+
 _MAX_SAME = 200
 """Reports of one case that are looked at."""
 
@@ -156,20 +160,27 @@ class BacklogStore:
     def report(self, identifier: str) -> Report | None:
         """The report of this id."""
         row = self._one("SELECT body FROM reports WHERE id = ?", identifier)
-        return _unpacked(row[0]) if row else None
+        with _errors(self.path):
+            return _unpacked(row[0]) if row else None
 
     def filed(self, number: int) -> Filed | None:
         """The report of this number, if it is still here."""
         row = self._one(f"SELECT {_FILED} FROM reports WHERE number = ?", number)  # noqa: S608
-        return _filed(row) if row else None
+        with _errors(self.path):
+            return _filed(row) if row else None
 
     def all_reports(self) -> Iterator[Filed]:
         """Every report, in the order in which they came."""
+        return (filed for filed, _vector in self.everything())
+
+    def everything(self) -> Iterator[tuple[Filed, bytes | None]]:
+        """Every report and its vector, in the order in which they came."""
         with _errors(self.path):
-            rows = self._connection.execute(
-                f"SELECT {_FILED} FROM reports ORDER BY number"  # noqa: S608
-            )
-            yield from map(_filed, rows)
+            for row in self._connection.execute(
+                f"SELECT {_FILED}, vector FROM reports LEFT JOIN vectors USING (number)"  # noqa: S608
+                " ORDER BY number"
+            ):
+                yield _filed(row[:-1]), row[-1]
 
     def case_of(self, number: int) -> list[Filed]:
         """The reports of the same case, with itself, and the one that it is said to repeat."""
@@ -178,19 +189,17 @@ class BacklogStore:
             number,
             _MAX_SAME,
         )
-        return list(map(_filed, rows))
+        with _errors(self.path):
+            return list(map(_filed, rows))
 
-    def largest_cases(self, count: int) -> list[list[int]]:
+    def largest_cases(self, count: int) -> Iterator[list[Filed]]:
         """The reports of each case that was reported more than once, most frequent first."""
         cases = self._all(
-            'SELECT "case" FROM reports WHERE "case" != \'\' GROUP BY 1 HAVING count(*) > 1'
-            " ORDER BY count(*) DESC, 1 LIMIT ?",
+            'SELECT max(number) FROM reports WHERE "case" != \'\' GROUP BY "case"'
+            " HAVING count(*) > 1 ORDER BY count(*) DESC, 1 LIMIT ?",
             count,
         )
-        return [
-            [number for (number,) in self._all('SELECT number FROM reports WHERE "case" = ?', key)]
-            for (key,) in cases
-        ]
+        return (self.case_of(number) for (number,) in cases)
 
     def gone(self) -> NDArray[np.int64]:
         """The numbers of reports that gave way to others."""
@@ -243,12 +252,29 @@ class BacklogStore:
             " ORDER BY number DESC LIMIT ?",
             max(0, min(count, room)),
         )
-        return [(number, _unpacked(body)) for number, body in rows]
+        with _errors(self.path):
+            return [(number, _unpacked(body)) for number, body in rows]
 
     def add_vectors(self, numbers: Sequence[int], vectors: Vectors) -> None:
         """Take in the meaning of some reports."""
-        small = to_small(vectors)
-        codes = to_codes(vectors)
+        self._add_vectors(numbers, to_small(vectors), to_codes(vectors))
+
+    def add_small(self, encoder: str, rows: Iterable[tuple[str, bytes | None]]) -> None:
+        """Take in vectors that this encoder made elsewhere, by the identity of their reports. One
+        of another length than the others is refused."""
+        self.use_encoder(encoder)
+        known = [
+            (int(number[0]), vector)
+            for identity, vector in rows
+            if vector and (number := self._one(_NUMBER_WITHOUT_VECTOR, identity))
+        ]
+        if known:
+            with _errors(self.path):
+                joined = np.frombuffer(b"".join(vector for _number, vector in known), np.int8)
+                small = joined.reshape(len(known), -1)
+            self._add_vectors([number for number, _vector in known], small, to_codes(small))
+
+    def _add_vectors(self, numbers: Sequence[int], small: Small, codes: Codes) -> None:
         with _errors(self.path), self._connection as connection:
             connection.executemany(
                 "INSERT INTO vectors VALUES (?, ?)",

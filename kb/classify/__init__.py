@@ -2,6 +2,7 @@
 
 from kb.classify.cluster import Cluster
 from kb.classify.inputs import Unit, find_units
+from kb.classify.jobs import suggest_jobs
 from kb.classify.journal import Journal, encode, read_rows
 from kb.classify.local import classify_here
 from kb.classify.result import MainLine, Outcome, Result, ResultRow, Unreadable
@@ -24,5 +25,6 @@ __all__ = [
     "find_units",
     "read_rows",
     "run",
+    "suggest_jobs",
     "summarize",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import itertools
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import StrEnum
@@ -29,9 +30,22 @@ class Unit(StrEnum):
     JOB = "job"
 
 
+_NO_LOG = re.compile(
+    r"(?:readme|licen[cs]e|makefile|dockerfile)(?:\.\w+)?"
+    r"|.*\.(?:md|rst|html?|css|js|ipynb|py|pyc|sh|toml|ya?ml|cfg|ini|lock|png|jpe?g|svg|pdf"
+    r"|pt|pth|ckpt|safetensors|npy|npz|parquet|whl|so)",
+    re.IGNORECASE,
+)
+"""What lies beside logs and is none. Whoever means such a file names it."""
+_BEGINNING_BYTES = 200
+_DOCUMENT = re.compile(rb"\s*[\[{]\s*\n")
+"""How a file of JSON begins that is one document; a log has an object in each line."""
+
+
 def find_units(arguments: Iterable[str], unit: Unit, listed: Iterable[str] = ()) -> list[str]:
     """Every unit once, in order of path. A file of a list may be gone when it is its turn: a
-    `listed` path that cannot be found is a unit, which nobody can read.
+    `listed` path that cannot be found is a unit, which nobody can read. Below a directory, what is
+    no log by its name is left out.
 
     Raises:
         LogError: an argument matches no file.
@@ -72,7 +86,10 @@ def _expanded(argument: str, unit: Unit) -> Iterator[str]:
     if not hits:
         raise LogError(argument, "no such file or directory")
     for hit in hits:
-        yield from [hit] if unit is Unit.JOB else _files_below(hit)
+        if unit is Unit.FILE:
+            yield from _files_below(hit)
+        elif hit == argument or not _lies_beside_jobs(hit):
+            yield hit
 
 
 def _is_remote(path: str) -> bool:
@@ -124,14 +141,30 @@ def _files_below(path: str) -> Iterator[str]:
         with _remote(path):
             system, inside = _filesystem(path)
             found = [system.unstrip_protocol(file) for file in system.find(inside)]
-        yield from found
+        yield from (file for file in found if not _NO_LOG.fullmatch(PurePath(file).name))
         return
     if not Path(path).is_dir():
         yield path
         return
     closed: list[Path] = []
-    yield from map(str, log_files(Path(path), closed.append))
+    files = log_files(Path(path), closed.append)
+    yield from (str(file) for file in files if not _is_no_log(file))
     yield from map(str, closed)
+
+
+def _lies_beside_jobs(hit: str) -> bool:
+    """Whether a pattern for the directories of jobs hit something else."""
+    return not _is_remote(hit) and not Path(hit).is_dir() and _is_no_log(Path(hit))
+
+
+def _is_no_log(file: Path) -> bool:
+    if file.suffix.lower() != ".json":
+        return _NO_LOG.fullmatch(file.name) is not None
+    try:
+        with file.open("rb") as opened:
+            return _DOCUMENT.match(opened.read(_BEGINNING_BYTES)) is not None
+    except OSError:
+        return False  # whoever reads it says what is wrong
 
 
 @contextmanager

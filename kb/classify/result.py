@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 
+from kb.classify.moment import moment_of
 from kb.diagnosis import By, Diagnosis, Why
 from kb.evidence import EvidenceLine
 from kb.evidence.markers import Grade
@@ -21,6 +24,8 @@ class MainLine(msgspec.Struct, frozen=True):
     text: str
     rank: int | None = None
     host: str | None = None
+    moment: datetime | None = None
+    """When it was printed, if the log tells; of a line that was read back, only what it says."""
 
 
 class ResultRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +63,7 @@ class Result(msgspec.Struct, frozen=True):
             verdict=diagnosis.verdict,
             incident=best.incident.id if best else None,
             confidence=best.confidence if best else None,
-            main_line=main_line_of(diagnosis),
+            main_line=_dated(main_line_of(diagnosis), diagnosis),
             notices=diagnosis.notices,
         )
 
@@ -94,6 +99,12 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 Outcome = Result | Unreadable
+
+
+def _dated(line: MainLine | None, diagnosis: Diagnosis) -> MainLine | None:
+    if line is None:
+        return None
+    return msgspec.structs.replace(line, moment=moment_of(diagnosis, line.file, line.line))
 
 
 def main_line_of(diagnosis: Diagnosis) -> MainLine | None:

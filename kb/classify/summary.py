@@ -31,13 +31,14 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def incidents(self) -> list[tuple[str, int, int]]:
-        """Id, and how many units match it or possibly do; most frequent first."""
+        """Id, and how many units match it or possibly do; most matches first. What is only possible
+        comes behind: a warning that many logs have is the cause in few of them."""
         counts: dict[str, list[int]] = {}
         for result in self.results:
             if result.incident is not None:
                 counts.setdefault(result.incident, [0, 0])[result.verdict is Verdict.POSSIBLE] += 1
         rows = [(name, sure, perhaps) for name, (sure, perhaps) in counts.items()]
-        return sorted(rows, key=lambda row: (-row[1] - row[2], -row[1], row[0]))
+        return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
 
     @property
     def follow_on(self) -> int:

@@ -1,4 +1,4 @@
-"""When units failed: the time in their main line, otherwise the file's modification time."""
+"""When units failed: the time of their main line, otherwise the file's modification time."""
 
 from __future__ import annotations
 
@@ -76,6 +76,8 @@ def find_timeline(results: Iterable[Result], notify: Notify = silent_notify) -> 
 
 
 def _printed(result: Result) -> datetime | None:
+    if result.main_line and result.main_line.moment:
+        return result.main_line.moment
     stamp = read_stamp(result.main_line.text) if result.main_line else None
     if stamp is None or not (stamp.has_year and stamp.has_date):
         return None

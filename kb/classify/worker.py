@@ -15,7 +15,7 @@ class Worker:
     """Opens the index once."""
 
     def __init__(self, settings: Settings) -> None:
-        self._service = Service(settings)
+        self._service = Service(settings, leads=False)
         result_of(self._service.open())
 
     def __enter__(self) -> Self:

@@ -24,6 +24,7 @@ COMMANDS = {
     "ask": "diagnose an error, a log or a directory of logs",
     "chat": "discuss an error in a plain terminal",
     "classify": "diagnose many logs and count the incidents in them",
+    "cases": "list the last cases, to go on with one",
     "watch": "follow growing logs and say what happens",
     "collect": "write a script that gathers evidence on the nodes",
     "mcp": "serve the tools for agents (Model Context Protocol)",
@@ -118,10 +119,18 @@ def _is_input_piped() -> bool:
     invoke_without_command=True,
     subcommand_metavar="[PATH]... | COMMAND [ARGS]...",
 )
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[ID]",
+    help="Go on with the last case, or with the one of this id; kb cases lists them.",
+)
 @click.version_option(__version__, prog_name="kb", message="%(prog)s %(version)s")
 @follow_option
 @click.pass_context
-def cli(ctx: click.Context, follow: bool) -> None:
+def cli(ctx: click.Context, resume: str | None, follow: bool) -> None:
     """Find known incidents of distributed training and inference, and their fixes.
 
     With PATH (a log, or a directory with the logs of one job) or with piped input, open the
@@ -137,8 +146,12 @@ def cli(ctx: click.Context, follow: bool) -> None:
     """
     ctx.obj = follow
     if ctx.invoked_subcommand is not None:
+        if resume is not None:
+            raise click.UsageError("--resume goes on with a case; leave out the rest")
         return
-    if _is_input_piped() or (sys.stdin.isatty() and sys.stdout.isatty()):
+    if resume is not None:
+        ctx.invoke(_import_command("tui"), resume=resume)
+    elif _is_input_piped() or (sys.stdin.isatty() and sys.stdout.isatty()):
         ctx.invoke(_import_command("start"))
     else:
         from kb.cli.terminal import put

@@ -39,6 +39,16 @@ _file_option = click.option(
 )
 
 
+resume_option = click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[ID]",
+    help="Go on with the last case, or with the one of this id; kb cases lists them.",
+)
+
+
 def read_case(text: Sequence[str], paths: Sequence[Path]) -> Log | None:
     """The log that the arguments make; None where there are none. Words that all name files, behind
     a path, are paths too.

@@ -9,18 +9,22 @@ from pathlib import Path
 import click
 import msgspec
 
-from kb.cli.case import case_arguments, diagnosed, open_service, read_case
+from kb.cli.case import (
+    case_arguments,
+    diagnosed,
+    open_service,
+    read_case,
+    resume_option,
+)
 from kb.cli.exit_codes import ExitCode, of_verdict
 from kb.cli.running import Running
 from kb.cli.talk import MAX_MESSAGE_BYTES, Face, ForPeople, ForPrograms
 from kb.cli.terminal import say
 from kb.conversation import Conversation, begin, greet, leave_empty, leave_too_long
-from kb.errors import KbError, LogError
 from kb.log import Log
-from kb.log.clean import decode_path
 from kb.outcomes import Outcomes
 from kb.service.service import DEFAULT_MATCHES, Service, result_of
-from kb.sessions import Session, Sessions
+from kb.sessions import Session, Sessions, paths_again, session_to_resume
 from kb.settings import load_settings
 
 _MAX_QUOTE_CHARACTERS = 60
@@ -35,12 +39,12 @@ _MAX_QUOTE_CHARACTERS = 60
     help="For programs: a line of stdin is a message, a line of stdout a reply in JSON;"
     " see docs/chat.schema.json.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the last conversation.")
+@resume_option
 def command(
     text: tuple[str, ...],
     paths: tuple[Path, ...],
     jsonl: bool,
-    resume: bool,
+    resume: str | None,
     incidents: tuple[Path, ...],
 ) -> None:
     """Discuss an error: kb asks, you answer or add details, and kb ranks the incidents again.
@@ -54,11 +58,11 @@ def command(
     """
     if Path("-") in paths:
         raise click.UsageError("stdin holds the messages; pass the log as a file with -f PATH")
-    if resume and (text or paths):
-        raise click.UsageError("--resume goes on with the last case; leave out TEXT and -f")
+    if resume is not None and (text or paths):
+        raise click.UsageError("--resume goes on with a case; leave out TEXT and -f")
     settings = load_settings(incidents)
     sessions = Sessions(settings, say)
-    old = _last(sessions) if resume else None
+    old = None if resume is None else session_to_resume(sessions, resume)
     log = _log_again(old) if old else read_case(text, paths)
     if not (log or old or jsonl or sys.stdin.isatty()):
         raise click.UsageError("no error given; add TEXT or -f PATH (stdin holds the messages)")
@@ -69,39 +73,15 @@ def command(
             Outcomes(settings, say),
             sessions,
         )
-        session = old.gone_on_with() if old else Session.of(" ".join(text), paths)
-        conversation = talk.run(log, session)
+        conversation = talk.run(log, old or Session.of(" ".join(text), paths))
     raise click.exceptions.Exit(ExitCode.FOUND if jsonl else of_verdict(conversation.verdict))
 
 
-def _last(sessions: Sessions) -> Session | None:
-    """The conversation to go on with; None where those that were kept are damaged.
-
-    Raises:
-        KbError: there is none.
-    """
-    if not sessions.is_kept:
-        raise KbError("conversations are not kept: the configuration has `history = false`")
-    last = sessions.last()
-    if last is None and not sessions.notices:
-        raise KbError("there is no conversation to go on with; start one: kb chat TEXT")
-    return last
-
-
 def _log_again(session: Session) -> Log | None:
-    """What it began with, without logs that are gone."""
-    paths = []
-    for path in map(Path, session.paths):
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            name = decode_path(str(path))
-            say(f"{name} can be read only once; the conversation goes on without it")
-            continue
-        try:
-            read_case((), [path])
-        except LogError as error:
-            say(f"{error}; the conversation goes on without it")
-        else:
-            paths.append(path)
+    """What it began with, as it is now."""
+    paths, notices = paths_again(session)
+    for notice in notices:
+        say(notice)
     return read_case([session.text] if session.text else [], paths)
 
 
@@ -123,16 +103,24 @@ class _Talk:
             conversation = self._gone_on(conversation, session)
         else:
             self._face.show(conversation, None)
-        self._sessions.keep(session)
+        self._keep(session, conversation)
         for said in self._face.messages():
             before = conversation
-            conversation = self._replied(before, said)
-            self._face.show(conversation, before)
-            self._outcomes.take(before, conversation)
             if said and said.strip():
                 session = session.with_message(said)
                 self._sessions.keep(session)
+            conversation = self._replied(before, said)
+            self._keep(session, conversation)
+            self._face.show(conversation, before)
+            self._outcomes.take(before, conversation)
         return conversation
+
+    def _keep(self, session: Session, conversation: Conversation) -> None:
+        """With how it stands."""
+        first = next(iter(conversation.matches), None)
+        told = {(name, number - 1) for name, number in conversation.done}
+        incident, done = first.incident.id if first else None, told.union(session.done)
+        self._sessions.keep(session.standing(conversation.verdict, incident, frozenset(done)))
 
     def _opening(self, log: Log | None) -> Conversation:
         nothing = Log.from_text("")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -11,7 +12,17 @@ from pathlib import Path
 
 import click
 
-from kb.classify import Journal, Outcome, Run, Unit, classify_here, find_units, run, summarize
+from kb.classify import (
+    Journal,
+    Outcome,
+    Run,
+    Unit,
+    classify_here,
+    find_units,
+    run,
+    suggest_jobs,
+    summarize,
+)
 from kb.cli import NewFile, incidents_option
 from kb.cli.exit_codes import ExitCode, of_check
 from kb.cli.results import Format, check_output, kept, open_journal, write
@@ -91,7 +102,15 @@ def command(
         journal = open_journal(stack, output, form, resume)
         units = [found for found in _units(paths, unit) if not _is(found, output)]
         if not units:
-            raise LogError(" ".join(paths), "no files found; check the path or the pattern")
+            why = (
+                "no logs found; check the path or the pattern, and name files such as *.md by name"
+            )
+            raise LogError(" ".join(paths), why)
+        if unit is Unit.FILE and (jobs_path := suggest_jobs(paths, units)):
+            say(
+                "several ranks write into one directory; for one result per job:"
+                f" kb classify --unit job {shlex.quote(jobs_path)}"
+            )
         with progress("Building the index") as report:
             prepare(settings, report, say)
         report = stack.enter_context(progress("Classifying"))

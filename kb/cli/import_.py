@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli import NamedPath
+from kb.cli import NamedPath, NewFile
 from kb.cli.terminal import progress, put, say
-from kb.errors import KbError
+from kb.errors import KbError, unknown
+from kb.service.service import result_of
 from kb.settings import load_settings
 
 if TYPE_CHECKING:
     from kb.backlog.importing import Summary
     from kb.backlog.store import BacklogStore
+
+
+_MAX_GAPS = 30
+"""Cases that are listed; nobody writes up more at once."""
 
 
 @click.command("import")
@@ -28,9 +33,21 @@ if TYPE_CHECKING:
     metavar="FIELD=COLUMN",
     help="Which column of a table holds a field, such as title=Summary; repeatable.",
 )
+@click.option(
+    "--bundle",
+    type=NewFile(),
+    metavar="FILE",
+    help="Write the import into one file; `kb import FILE --into NAME` reads it elsewhere.",
+)
+@click.option("--gaps", is_flag=True, help="List what was reported most often and has no record.")
 @click.option("--forget", metavar="NAME", help="Remove an import and all its leads.")
 def command(
-    sources: tuple[Path, ...], name: str | None, columns: tuple[str, ...], forget: str | None
+    sources: tuple[Path, ...],
+    name: str | None,
+    columns: tuple[str, ...],
+    bundle: Path | None,
+    gaps: bool,
+    forget: str | None,
 ) -> None:
     """Make closed issues, tickets, postmortems and FAQs searchable, as leads below the records.
 
@@ -40,14 +57,60 @@ def command(
     """
     if forget:
         _forget(forget)
+    elif name and bundle:
+        _write_bundle(name, bundle)
+    elif name and gaps:
+        _list_gaps(name)
     elif sources and name:
         _take(sources, name, _mapping(columns))
     else:
         raise click.UsageError("say what to import, and its name: kb import SOURCE... --into NAME")
 
 
+def _write_bundle(name: str, bundle: Path) -> None:
+    from kb.backlog.bundle import write_bundle
+    from kb.backlog.store import BacklogStore
+
+    with BacklogStore.open(_known(name)) as store:
+        put(f"{bundle}: {write_bundle(store, bundle):,} reports of `{name}`")
+
+
+def _list_gaps(name: str) -> None:
+    """Most frequent first: how often, how many days it took, the id to draft it from, the title."""
+    from kb.backlog.store import BacklogStore
+    from kb.cli.case import open_service
+
+    with BacklogStore.open(_known(name)) as store, open_service(load_settings()) as service:
+        found = result_of(service.gaps(store))
+    for gap in found[:_MAX_GAPS]:
+        took = "no remedy" if gap.days is None else f"{gap.days:.0f} days"
+        put(f"{gap.seen:>5} times  {took:>9}  {gap.report.id}  {gap.report.title}")
+    if found:
+        say("to write one up: kb new --from-report ID")
+    else:
+        say(f"`{name}` has no case without a record that was reported more than once")
+
+
+def _known(name: str) -> Path:
+    """The file of an import that there is.
+
+    Raises:
+        KbError: there is none of this name; says which are close.
+    """
+    from kb.backlog.library import path_of
+    from kb.paths import backlogs
+
+    path = path_of(name)
+    if path not in backlogs():
+        names = [one.stem for one in backlogs()]
+        advice = f"there is {', '.join(names)}" if names else "there is none"
+        raise KbError(unknown("import", name, names, advice))
+    return path
+
+
 def _take(sources: tuple[Path, ...], name: str, mapping: Mapping[str, str]) -> None:
     from index.encoder import load_encoder
+    from kb.backlog.bundle import is_bundle, read_bundle
     from kb.backlog.importing import Importer, encode_missing, locked
     from kb.backlog.library import path_of
     from kb.backlog.store import BacklogStore
@@ -57,7 +120,9 @@ def _take(sources: tuple[Path, ...], name: str, mapping: Mapping[str, str]) -> N
         try:
             with progress("Reading reports") as report:
                 importer = Importer(store, say, report, mapping)
-                importer.take(sources)
+                importer.take([source for source in sources if not is_bundle(source)])
+                for bundle in filter(is_bundle, sources):
+                    put(f"{bundle}: {read_bundle(bundle, store):,} reports")
             with progress("Encoding them") as report:
                 encode_missing(store, load_encoder(load_settings().model), report)
         except BaseException:
@@ -84,15 +149,8 @@ def _tell(summary: Summary, store: BacklogStore) -> None:
 
 def _forget(name: str) -> None:
     from kb.backlog.importing import forget, locked
-    from kb.backlog.library import path_of
-    from kb.errors import unknown
-    from kb.paths import backlogs
 
-    path = path_of(name)
-    if path not in backlogs():
-        names = [one.stem for one in backlogs()]
-        advice = f"there is {', '.join(names)}" if names else "there is none"
-        raise KbError(unknown("import", name, names, advice))
+    path = _known(name)
     with locked(path):
         forget(path)
     put(f"removed `{name}`")

@@ -46,6 +46,12 @@ if TYPE_CHECKING:
     help="Fill in the draft from the first log of this unknown cluster; needs --results.",
 )
 @click.option(
+    "--from-report",
+    "report",
+    metavar="ID",
+    help="Fill in the draft from an imported report; leads of `kb ask --json` show ids.",
+)
+@click.option(
     "--results",
     type=NamedPath(dir_okay=False, exists=True),
     metavar="FILE",
@@ -63,12 +69,13 @@ def command(
     kind: str,
     logs: tuple[Path, ...],
     cluster: str | None,
+    report: str | None,
     results: Path | None,
     output: Path | None,
     incidents: tuple[Path, ...],
 ) -> None:
-    """Draft a new incident from scratch, from a log, or from an unknown cluster; or a check or
-    playbook.
+    """Draft a new incident from scratch, from a log, from an unknown cluster or from an imported
+    report; or a check or playbook.
 
     Parts that only a person can fill in are marked `TODO:`. No file is overwritten.
     """
@@ -79,16 +86,18 @@ def command(
     settings = load_settings(incidents)
     record: Record
     if kind in GUIDE_KINDS:
-        if logs or cluster:
+        if logs or cluster or report:
             raise click.UsageError(f"a {kind} is not drafted from a log; leave out the log")
         record = _blank_guide(Kind(kind))
+    elif report:
+        record = _from_report(report, settings)
     elif cluster and results:
         record = _from_log(_log_of_cluster(cluster, results), settings)
     elif logs:
         record = _from_log(_log(logs), settings)
     else:
         record = _from_answers(settings)
-    _write(record, output, settings, edit=not (logs or cluster) and sys.stdin.isatty())
+    _write(record, output, settings, edit=not (logs or cluster or report) and sys.stdin.isatty())
 
 
 def _log(paths: tuple[Path, ...]) -> Log:
@@ -126,6 +135,11 @@ def _from_log(log: Log, settings: Settings) -> Incident:
         if diagnosis.verdict is Verdict.HEALTHY:
             say("This log shows no failure; the draft quotes its last lines.")
         return result_of(service.draft(diagnosis))
+
+
+def _from_report(report: str, settings: Settings) -> Incident:
+    with open_service(settings) as service:
+        return result_of(service.draft_of_report(report))
 
 
 def _from_answers(settings: Settings) -> Incident:

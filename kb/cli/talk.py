@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import IO, Protocol
+from typing import Protocol
 
 from kb.cli.keyboard import typed
 from kb.cli.running import Running, asks_to_run
@@ -15,6 +15,7 @@ from kb.conversation import Conversation
 from kb.diagnosis import Diagnosis
 from kb.evidence.secrets import blank_secrets
 from kb.log.clean import strip_controls
+from kb.service.input import bounded_lines
 from kb.service.service import Service, result_of
 
 MAX_MESSAGE_BYTES = 1_000_000
@@ -84,7 +85,7 @@ class ForPrograms:
 
     def messages(self) -> Iterator[str | None]:
         """Every line, also an empty one: each has its reply."""
-        for line in bounded_lines(sys.stdin.buffer):
+        for line in bounded_lines(sys.stdin.buffer, MAX_MESSAGE_BYTES):
             yield line and blank_secrets(_decoded(line))
 
     def show(self, conversation: Conversation, before: Conversation | None) -> None:
@@ -93,17 +94,6 @@ class ForPrograms:
 
         step = result_of(self._service.next_check(conversation))
         put_json(to_line(to_reply(conversation, before, step)))
-
-
-def bounded_lines(stream: IO[bytes]) -> Iterator[str | None]:
-    """The lines without their ends, in bounded memory; None for one that is too long."""
-    while line := stream.readline(MAX_MESSAGE_BYTES):
-        if line.endswith(b"\n") or len(line) < MAX_MESSAGE_BYTES:
-            yield line.decode("utf-8", "replace").rstrip("\r\n")
-            continue
-        while line and not line.endswith(b"\n"):
-            line = stream.readline(MAX_MESSAGE_BYTES)
-        yield None
 
 
 def _decoded(line: str) -> str:
@@ -116,7 +106,7 @@ def _decoded(line: str) -> str:
 
 def _piped() -> Iterator[str | None]:
     """Each line, echoed, as no terminal does it."""
-    for line in bounded_lines(sys.stdin.buffer):
+    for line in bounded_lines(sys.stdin.buffer, MAX_MESSAGE_BYTES):
         said = line and strip_controls(line).strip()
         put(_PROMPT + (said or ""))
         yield said

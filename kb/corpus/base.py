@@ -23,7 +23,6 @@ from kb.corpus.sync import (
     curated_sync,
     guides_sync,
     load_in_background,
-    tier_store,
 )
 from kb.corpus.tier import Tier, TierName
 from kb.evidence import Evidence
@@ -171,13 +170,8 @@ class KnowledgeBase:
         sync = curated_sync(settings, encoder, report, notify)
         snapshot = sync.open()
         curated = Tier(TierName.CURATED, lambda: snapshot, encoder, sync.open_again)
-        imported = tier_store(TierName.IMPORTED, settings)
         of_guides = guides_sync(settings, encoder, report, notify)
         # A fingerprint covers the files of every kind, so one look at them is enough for both.
         open_guides = lambda: of_guides.open(curated.snapshot.fingerprint)  # noqa: E731
         guides = Tier(TierName.GUIDES, open_guides, encoder, of_guides.open_again)
-        others = {
-            TierName.GUIDES: guides,
-            TierName.IMPORTED: Tier(TierName.IMPORTED, imported.open, encoder),
-        }
-        return cls(curated, encoder, others, sync, of_guides, settings.covered)
+        return cls(curated, encoder, {TierName.GUIDES: guides}, sync, of_guides, settings.covered)

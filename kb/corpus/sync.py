@@ -23,7 +23,7 @@ from kb.corpus.tier import TierName
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.files import write_whole
 from kb.log.clean import replace_surrogates
-from kb.paths import index_directory, packed_guides, packed_index, tier_directory
+from kb.paths import index_directory, packed_guides, packed_index
 from kb.problem import Problem, skipped
 from kb.settings import Settings
 
@@ -177,12 +177,6 @@ def guides_sync(
     directory = index_directory(source.directories, model, TierName.GUIDES)
     store = Store(directory, shared=settings.shared_cache)
     return IndexSync(source, store, encoder, model, report, notify, packed_guides(), ())
-
-
-def tier_store(tier: TierName, settings: Settings) -> Store:
-    """Where the index of a tier beside the curated one lies, built or not."""
-    directory = tier_directory(tier, model_name(settings.model))
-    return Store(directory, shared=settings.shared_cache)
 
 
 def prepare(

@@ -30,8 +30,6 @@ class TierName(StrEnum):
     """Reviewed records, of the package and of the team: they alone can be a match."""
     GUIDES = "guides"
     """Checks and playbooks, of the package and of the team: they lead to a match, and are none."""
-    IMPORTED = "imported"
-    """Unreviewed reports: leads, never a match."""
 
 
 class Tier:

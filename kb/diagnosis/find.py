@@ -12,7 +12,7 @@ from kb.corpus.document import from_payload
 from kb.corpus.guide_document import from_guide_payload
 from kb.corpus.tier import TierName
 from kb.diagnosis.retrieval import to_query
-from kb.evidence import collect
+from kb.evidence import Evidence, collect
 from kb.guides import Record
 from kb.incident import Kind
 from kb.log import Block
@@ -36,9 +36,14 @@ def find_records(text: str, kinds: Collection[Kind], knowledge: KnowledgeBase) -
     return sorted(found, key=lambda one: (-one.likeness, one.record.id))
 
 
-def _near(text: str, knowledge: KnowledgeBase) -> Iterator[FoundRecord]:
+def evidence_in(text: str, knowledge: KnowledgeBase) -> Evidence:
+    """What a text tells, whatever it is."""
     lines = [Block(None, 1, text.count("\n") + 1, text.encode("utf-8", "replace"))]
-    query = to_query(collect(lines, knowledge.signatures, knowledge.markers))
+    return collect(lines, knowledge.signatures, knowledge.markers)
+
+
+def _near(text: str, knowledge: KnowledgeBase) -> Iterator[FoundRecord]:
+    query = to_query(evidence_in(text, knowledge))
     for tier in (TierName.CURATED, TierName.GUIDES):
         for candidate in knowledge.search(query, tier):
             likeness = 1.0 if candidate.id in text.split() else _likeness(candidate)

@@ -268,6 +268,8 @@ def _others(bystanders: Iterable[_Bystander]) -> tuple[Group, ...]:
         Group(
             tuple(log.rank for log, _line in group if log.rank is not None),
             group[0][1].message.strip(),
+            file=group[0][1].file,
+            line=group[0][1].number,
         )
         for group in sorted(groups.values(), key=len, reverse=True)
     )

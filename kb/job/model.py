@@ -47,7 +47,7 @@ class Explanation(StrEnum):
     )
     EVERYWHERE = "all ranks fail by themselves in the same way"
     DRIVER = (
-        "the program that started the ranks raised an exception by itself, after all ranks had ended"
+        "the program that started the ranks raised an exception by itself after all ranks had ended"
         " their work; no rank is at fault"
     )
     CRASH = (
@@ -192,6 +192,9 @@ class Group(msgspec.Struct, frozen=True):
     ranks: tuple[int, ...]
     text: str
     hosts: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    """Where the first of them said it."""
 
     @property
     def size(self) -> int:

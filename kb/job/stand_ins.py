@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from kb.job.exits import Exit
-from kb.job.model import AttributedLog, Group, Job, QuotedLine
+from kb.job.model import AttributedLog, Job, QuotedLine
 
 
 def speaking_hosts(log: AttributedLog, exits: Iterable[Exit]) -> list[str]:
@@ -42,7 +42,9 @@ def without_numbers(job: Job, hosts: Sequence[str]) -> Job:
         timeline=named(job.timeline),
         earlier=named(job.earlier),
         others=tuple(
-            Group((), group.text, tuple(hosts[rank] for rank in group.ranks))
+            msgspec.structs.replace(
+                group, ranks=(), hosts=tuple(hosts[rank] for rank in group.ranks)
+            )
             for group in job.others
         ),
     )

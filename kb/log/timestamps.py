@@ -119,6 +119,11 @@ class Calendar:
         dated = (stamp.moment for stamp in seen if stamp.has_year and stamp.has_date)
         self._date = next(dated, None)
 
+    @property
+    def knows_the_day(self) -> bool:
+        """Whether a line names a whole date."""
+        return self._date is not None
+
     def seconds(self, stamp: Stamp) -> float | None:
         """Seconds since 1970, or since the start; without any date, from an arbitrary day on."""
         if stamp.is_elapsed is not self._elapsed:

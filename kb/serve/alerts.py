@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from kb.containment import reason
 from kb.diagnosis import Diagnosis, without_incident
+from kb.guides import Record
 from kb.log import Log
 from kb.serve.bodies import read_json
 from kb.serve.diagnoses import Diagnoses
@@ -23,6 +24,7 @@ from kb.serve.refusal import RefusedError
 from kb.serve.respond import json_response
 from kb.service.wire import Answer, to_answer
 from kb.verdict import Verdict, percent
+from kb.views.web import place_of
 
 MAX_ALERTS = 20
 """Of one notification that are answered: nobody reads more messages at once."""
@@ -75,14 +77,9 @@ class Links(msgspec.Struct, frozen=True):
     public: str | None
     """How people reach this server."""
 
-    def to_record(self, answer: Answer) -> str:
-        """The page of what leads; "" where there is none."""
-        if not self.public:
-            return ""
-        root = self.public.rstrip("/")
-        if answer.matches:
-            return f"{root}/incidents/{answer.matches[0].id}"
-        return f"{root}/playbooks/{answer.playbooks[0].id}" if answer.playbooks else ""
+    def to_page(self, place: str) -> str:
+        """The address of a page; "" where nobody knows it."""
+        return f"{self.public.rstrip('/')}/{place}" if self.public else ""
 
 
 class Alerts:
@@ -105,7 +102,8 @@ class Alerts:
     async def _one(self, request: Request, alert: Alert) -> AlertAnswer:
         diagnosis = await self._diagnoses.of(request, Log.from_text(_said(alert)))
         answer = to_answer(diagnosis)
-        link = self._links.to_record(answer)
+        leading = _leading(diagnosis)
+        link = self._links.to_page(place_of(leading)) if leading else ""
         return AlertAnswer(
             alert.fingerprint,
             "\n".join(_message(alert, diagnosis, answer, link)),
@@ -127,6 +125,13 @@ def _said(alert: Alert) -> str:
     return "\n".join(told) or alert.labels.get("alertname", "")
 
 
+def _leading(diagnosis: Diagnosis) -> Record | None:
+    """What the answer says first."""
+    if diagnosis.matches and not diagnosis.symptom_leads:
+        return diagnosis.matches[0].incident
+    return diagnosis.playbooks[0].playbook if diagnosis.playbooks else None
+
+
 def _annotations(answer: Answer, link: str) -> Iterator[tuple[str, str]]:
     yield "kb_verdict", answer.verdict
     if answer.matches:
@@ -134,7 +139,8 @@ def _annotations(answer: Answer, link: str) -> Iterator[tuple[str, str]]:
         yield "kb_incident", first.id
         yield "kb_title", first.title
         yield "kb_confidence", percent(first.confidence)
-        yield "kb_first_step", first.fix[0].step
+        if answer.verdict == Verdict.MATCH:
+            yield "kb_first_step", first.fix[0].step
     elif answer.playbooks:
         yield "kb_playbook", answer.playbooks[0].id
         yield "kb_title", answer.playbooks[0].title
@@ -157,6 +163,8 @@ def _message(alert: Alert, diagnosis: Diagnosis, answer: Answer, link: str) -> I
                 yield _fenced(command)
     else:
         yield _shown(without_incident(diagnosis))
+        for symptom in answer.playbooks[:1]:
+            yield f"Symptom: {_shown(symptom.title)} ({percent(symptom.confidence)})"
     if answer.verdict != Verdict.MATCH and answer.next:
         yield f"Check next: {_shown(answer.next.title)}"
         yield _fenced(answer.next.command)

@@ -59,7 +59,8 @@ def make_app(options: Options, notify: Notify) -> Starlette:
     diagnoses = Diagnoses(turns, metrics)
     pages = WebPages(turns, diagnoses, library)
     links = Links(options.settings.alerts_to, options.settings.public_url)
-    mcp = mcp_app(turns.service, loopback=not options.rules.token)
+    talks = Talks(options.talks)
+    mcp = mcp_app(turns.service, loopback=not options.rules.token, talks=talks)
     opening: list[Future[int]] = []
 
     @asynccontextmanager
@@ -80,7 +81,7 @@ def make_app(options: Options, notify: Notify) -> Starlette:
     routes = [
         Route("/v1/diagnose", diagnoses.diagnose, methods=["POST"]),
         Route("/v1/classify", diagnoses.classify, methods=["POST"]),
-        Route("/v1/chat", Chat(turns, Talks(options.talks)).reply, methods=["POST"]),
+        Route("/v1/chat", Chat(turns, talks).reply, methods=["POST"]),
         Route("/v1/alerts", Alerts(diagnoses, links).answer, methods=["POST"]),
         Route("/v1/records", library.list),
         Route("/v1/records/{id}", library.one),

@@ -35,7 +35,13 @@ _JSON = "application/json"
 _MULTIPART = "multipart/form-data"
 _ACCEPTED = f'send {_JSON} {{"text": ...}}, {_MULTIPART} with files, or the log as text/plain'
 _PLAIN = frozenset(
-    {"", "text/plain", "application/octet-stream", "application/gzip", "application/zstd"}
+    {
+        "text/plain",
+        "application/octet-stream",
+        "application/gzip",
+        "application/zstd",
+        "application/x-www-form-urlencoded",  # of `curl --data-binary @job.log`, unless it is told
+    }
 )
 
 

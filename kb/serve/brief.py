@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from kb.service.wire import Answer, WireMatch, WireNext, WirePlaybook, WireStep, WireWhy
+from kb.service.wire import Answer, WireLead, WireMatch, WireNext, WirePlaybook, WireStep, WireWhy
 
 MAX_TOKENS = 1_500
 """Of an answer, so that an agent can afford one at every turn."""
 BYTES_A_TOKEN = 3
-"""Of JSON in UTF-8. Tokenizers of large models take 3 to 4 bytes of logs and English as one, so
-this counts too many rather than too few."""
+"""Of JSON in UTF-8. The tokenizer of GPT-2 takes 3.3 bytes of such answers as one, and later ones
+take more, so this counts too many rather than too few."""
 
 Value = Mapping[str, Any]
 
@@ -87,6 +87,7 @@ def brief(answer: Answer, room: Room) -> Value:
             for seen in answer.observations[: room.lines]
         ],
         "playbooks": [_playbook(playbook, room) for playbook in lead],
+        "leads": [brief_lead(lead, room) for lead in answer.leads[: room.lines]],
         "next": brief_next(answer.next, room),
         "question": msgspec.to_builtins(answer.question),
         "job": _job(answer, room),
@@ -105,6 +106,18 @@ def brief_next(step: WireNext | None, room: Room) -> Value | None:
         "risk": step.risk,
         "why": shortened(step.why, room),
         "cite": f"check://{step.check}#Commands",
+    }
+
+
+def brief_lead(lead: WireLead, room: Room) -> Value:
+    """A report of the team's own, whose words are quoted and were reviewed by nobody."""
+    return {
+        "id": lead.id,
+        "title": shortened(lead.title, room),
+        "score": round(lead.score, 2),
+        "fix": shortened(lead.fix, room),
+        "reviewed": False,
+        "cite": lead.url or f"{lead.backlog}: {lead.source}",
     }
 
 
@@ -173,7 +186,8 @@ def _parts_with_more(answer: Answer, room: Room) -> Iterator[str]:
     """Names of parts; the first match is told with less than it has."""
     if answer.matches:
         yield "matches"
-    for part, most in (("notes", room.lines), ("observations", room.lines), ("playbooks", 1)):
+    told = {"notes": room.lines, "observations": room.lines, "playbooks": 1, "leads": 0}
+    for part, most in told.items():
         if len(getattr(answer, part)) > most:
             yield part
     if answer.job:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from kb.check import Finding
 from kb.checks import Observation
 from kb.conversation import Conversation, begin
 from kb.diagnosis import Diagnosis, NextCheck, without_incident
+from kb.diagnosis.find import FoundRecord
 from kb.errors import KbError, LogError, unknown
 from kb.evidence.secrets import blank_secrets, without_secrets
 from kb.guides import Record
@@ -23,10 +24,21 @@ from kb.incident import Incident, Kind
 from kb.log import Log
 from kb.log.clean import drop_controls, escape_controls, replace_surrogates
 from kb.markdown import render
-from kb.serve.brief import Room, Value, brief, brief_next, brief_step, fitted, page, shortened
-from kb.serve.cases import Case, Cases
+from kb.serve.brief import (
+    Room,
+    Value,
+    brief,
+    brief_lead,
+    brief_next,
+    brief_step,
+    fitted,
+    page,
+    shortened,
+)
+from kb.serve.cases import Case, Cases, SharedCases
 from kb.serve.roots import open_below
 from kb.serve.tools import (
+    LEAD,
     Arguments,
     Diagnose,
     DraftRecord,
@@ -38,8 +50,18 @@ from kb.serve.tools import (
     NextCheck as NextCheckCall,
 )
 from kb.service.service import DEFAULT_MATCHES, Service, SupersededError
-from kb.service.wire import to_answer, to_next, to_observation, to_step, with_whole_keys_masked
+from kb.service.wire import (
+    to_answer,
+    to_lead,
+    to_next,
+    to_observation,
+    to_step,
+    with_whole_keys_masked,
+)
 from kb.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kb.serve.talks import Talks
 
 Result = TypeVar("Result")
 Roots = Sequence[Path]
@@ -61,9 +83,10 @@ class Desk:
     """Answers the tools from one service. Its cases are those of all its clients; a handle is known
     only to whom it was given."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, talks: Talks | None = None) -> None:
+        """With `talks`, other processes know the same cases."""
         self._service = service
-        self._cases = Cases()
+        self._cases = SharedCases(talks, self._again) if talks else Cases()
         self._answers: dict[type[Arguments], Callable[[Any, Roots], Awaitable[str]]] = {
             Diagnose: self._diagnose,
             ReadOutput: self._read_output,
@@ -97,12 +120,13 @@ class Desk:
 
     async def _diagnose(self, call: Diagnose, roots: Roots) -> str:
         if call.part:
-            return _json(page(self._cases.find(call.case).answer, call.part, call.start))
+            case = await self._cases.find(call.case)
+            return _json(page(case.answer, call.part, call.start))
         if call.case:
             raise KbError("case goes with part; for a new log leave case out")
         diagnosis = await self._diagnosed(call.text, call.paths, roots)
         answer = to_answer(diagnosis)
-        handle = self._cases.keep(Case(answer, begin(diagnosis)))
+        handle = await self._cases.keep(Case(answer, begin(diagnosis), [_text(call.text)]))
         says = _in_a_sentence(diagnosis)
         notices = without_secrets(diagnosis.notices)
         return _json(
@@ -118,11 +142,11 @@ class Desk:
 
     async def _read_output(self, call: ReadOutput, _roots: Roots) -> str:
         text = blank_secrets(_text(call.text))
-        case = self._cases.find(call.case) if call.case else None
+        case = await self._cases.find(call.case) if call.case else None
         seen = await _result(self._service.observations(text))
         if not seen:
             return _json({"observations": [], "says": _NO_OUTPUT})
-        after = await self._said(case, text) if case else None
+        after = await self._said(call.case, case, text) if case else None
         step = await _result(self._service.next_check(after)) if after else None
         return _json(
             fitted(
@@ -137,9 +161,9 @@ class Desk:
         )
 
     async def _next_check(self, call: NextCheckCall, _roots: Roots) -> str:
-        case = self._cases.find(call.case)
+        case = await self._cases.find(call.case)
         said = blank_secrets(_text(call.said)).strip()
-        conversation = await self._said(case, said) if said else case.conversation
+        conversation = await self._said(call.case, case, said) if said else case.conversation
         step = await _result(self._service.next_check(conversation))
         return _json(
             fitted(
@@ -153,21 +177,17 @@ class Desk:
         )
 
     async def _search(self, call: Search, _roots: Roots) -> str:
-        kinds = [Kind(call.kind)] if call.kind else list(Kind)
-        found = await _result(self._service.search(_text(call.query), kinds, call.limit))
+        text, most = _text(call.query), call.limit
+        kinds = list(Kind) if call.kind is None else [Kind(call.kind)] if call.kind != LEAD else []
+        found = await _result(self._service.search(text, kinds, most)) if kinds else []
+        leads = await _result(self._service.leads(text)) if call.kind in (None, LEAD) else ()
         return _json(
-            {
-                "found": [
-                    {
-                        "id": one.record.id,
-                        "kind": one.record.kind,
-                        "title": one.record.title,
-                        "likeness": one.likeness,
-                        "cite": _address(one.record),
-                    }
-                    for one in found
-                ]
-            }
+            fitted(
+                lambda room: {
+                    "found": [_found(one, room) for one in found],
+                    "leads": [brief_lead(to_lead(lead), room) for lead in leads[:most]],
+                }
+            )
         )
 
     async def _get_record(self, call: GetRecord, _roots: Roots) -> str:
@@ -175,7 +195,7 @@ class Desk:
 
     async def _draft_record(self, call: DraftRecord, roots: Roots) -> str:
         if call.case:
-            diagnosis = self._cases.find(call.case).conversation.diagnosis
+            diagnosis = (await self._cases.find(call.case)).conversation.diagnosis
         else:
             diagnosis = await self._diagnosed(call.text, call.paths, roots)
         if not diagnosis.evidence.lines:
@@ -200,11 +220,22 @@ class Desk:
         finally:
             stop.set()
 
-    async def _said(self, case: Case, text: str) -> Conversation:
+    async def _said(self, handle: str, case: Case, text: str) -> Conversation:
         """The case after something was told or pasted."""
         async with case.turn:
-            case.conversation = await _result(self._service.reply(case.conversation, text))
-            return case.conversation
+            after = await _result(self._service.reply(case.conversation, text))
+            await self._cases.tell(handle, case, text)
+            case.conversation = after
+            return after
+
+    async def _again(self, told: list[str]) -> Case:
+        """The case that was told to another process."""
+        opening, *said = told
+        diagnosis = await self._diagnosed(opening, (), ())
+        conversation = begin(diagnosis)
+        for text in said:
+            conversation = await _result(self._service.reply(conversation, text))
+        return Case(to_answer(diagnosis), conversation, told)
 
 
 async def _result(future: Future[Result]) -> Result:
@@ -281,6 +312,16 @@ def _finding(finding: Finding, room: Room) -> Value:
         "points_to": list(finding.points_to[: room.lines]),
     }
     return {name: value for name, value in told.items() if value not in (None, [])}
+
+
+def _found(found: FoundRecord, room: Room) -> Value:
+    return {
+        "id": found.record.id,
+        "kind": found.record.kind,
+        "title": shortened(found.record.title, room),
+        "likeness": found.likeness,
+        "cite": _address(found.record),
+    }
 
 
 def _without_check(conversation: Conversation, room: Room) -> Value:

@@ -30,7 +30,7 @@ sent; so long may an idle connection live."""
 LAST_CALL_SECONDS = 1
 """At the end: who has just sent a request on a connection that was idle is still answered."""
 MAX_CONNECTIONS = 1_000
-"""Of one process; further ones are closed at once."""
+"""Of one process. For a further one, one that asks nothing is closed."""
 MAX_HEAD_BYTES = 16_384
 """Of the line and the headers of a request."""
 END_SECONDS = 40
@@ -116,10 +116,11 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
+        self._await_request(HEADER_SECONDS)
         if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
-        else:
-            self._await_request(HEADER_SECONDS)
+            others = (one for one in self.connections if isinstance(one, PatientProtocol))
+            idle = next((one for one in others if one is not self and not one.is_busy), self)
+            idle.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -130,7 +131,7 @@ class PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what came; at the end, the answer says that it is the last one."""
         super().data_received(data)
-        if self._ending and self._is_busy():
+        if self._ending and self.is_busy:
             self._answer_last()
 
     def on_response_complete(self) -> None:
@@ -141,14 +142,16 @@ class PatientProtocol(H11Protocol):
     def shutdown(self) -> None:
         """End after the answer, or soon if nothing is asked."""
         self._ending = True
-        if self._is_busy():
+        if self.is_busy:
             self._answer_last()
             if self.scope["method"] == "GET" and self.scope["path"] == PATH:
                 self.loop.call_later(LAST_CALL_SECONDS, self.transport.close)  # it has no end
         else:
             self._await_request(LAST_CALL_SECONDS)
 
-    def _is_busy(self) -> bool:
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is not answered yet."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _answer_last(self) -> None:

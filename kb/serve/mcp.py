@@ -3,11 +3,13 @@ stdio and over streamable HTTP. All that they answer comes from the desk."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
+import anyio
 import msgspec
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
@@ -59,12 +61,18 @@ from kb.serve.tools import (
     TOOLS,
     prompt,
 )
+from kb.service.input import bounded_lines
 from kb.service.service import Service
+
+if TYPE_CHECKING:
+    from kb.serve.talks import Talks
 
 Context = ServerRequestContext[Any, Any]
 
 PATH = "/mcp"
 """Where a server of its own answers."""
+MAX_MESSAGE_BYTES = 1 << 22
+"""Of a call, as the SDK has it over HTTP; a longer one is left out, and never answered."""
 _ROOTS = "roots"
 """The key by which a client answers what its roots are."""
 _PATIENCE_SECONDS = 10.0
@@ -114,20 +122,30 @@ class McpApp(msgspec.Struct, frozen=True):
         return self._manager.run()
 
 
-def mcp_app(service: Service, roots: Sequence[Path] = (), *, loopback: bool = True) -> McpApp:
+def mcp_app(
+    service: Service,
+    roots: Sequence[Path] = (),
+    *,
+    loopback: bool = True,
+    talks: Talks | None = None,
+) -> McpApp:
     """The server over streamable HTTP. What a client announces as its roots lies on its own
     machine, so only `roots` are read.
 
     With `loopback`, calls by another name than this machine's own are refused, so that no page in a
-    browser reaches the server; without it, who routes here checks a token.
+    browser reaches the server; without it, who routes here checks a token. Where several processes
+    answer at one address, any of them takes the next request of a client: there are no sessions,
+    and `talks` keeps the cases for all.
     """
     guard = TransportSecuritySettings(
         enable_dns_rebinding_protection=loopback,
         allowed_hosts=[f"{host}:*" for host in _LOOPBACK],
         allowed_origins=[f"http://{host}:*" for host in _LOOPBACK],
     )
-    server = mcp_server(service, roots, ask_client=False)
-    manager = StreamableHTTPSessionManager(server, security_settings=guard)
+    server = mcp_server(service, roots, ask_client=False, talks=talks)
+    manager = StreamableHTTPSessionManager(
+        server, stateless=talks is not None, security_settings=guard
+    )
     return McpApp(StreamableHTTPASGIApp(manager), manager)
 
 
@@ -143,13 +161,16 @@ async def serve_stdio(service: Service, roots: Sequence[Path] = ()) -> None:
     """The server over stdin and stdout, until stdin ends. Reads below `roots`, and below those that
     the client announces: it runs on the same machine, as the same user."""
     server = mcp_server(service, roots, ask_client=True)
-    async with stdio_server() as (reading, writing):
+    stdin = anyio.wrap_file(cast(IO[str], _Messages(sys.stdin.buffer)))
+    async with stdio_server(stdin) as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def mcp_server(service: Service, roots: Sequence[Path], *, ask_client: bool) -> Server[Any]:
+def mcp_server(
+    service: Service, roots: Sequence[Path], *, ask_client: bool, talks: Talks | None = None
+) -> Server[Any]:
     """The server of the SDK. With `ask_client`, the roots that a client announces are read too."""
-    protocol = _Protocol(Desk(service), tuple(roots), ask_client=ask_client)
+    protocol = _Protocol(Desk(service, talks), tuple(roots), ask_client=ask_client)
     return Server(
         "incident-kb",
         version=__version__,
@@ -176,6 +197,17 @@ def definitions() -> dict[str, Any]:
         for name, values in listed
     }
     return {"instructions": INSTRUCTIONS, **told}
+
+
+class _Messages:
+    """The lines of a stream for the SDK, which reads one at a time whatever its length."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._lines = bounded_lines(stream, MAX_MESSAGE_BYTES)
+
+    def readline(self) -> str:
+        """The next line with its end; an empty one for what is too long, and nothing at the end."""
+        return next((f"{line or ''}\n" for line in self._lines), "")
 
 
 class _Protocol:

@@ -54,7 +54,11 @@ _FILES = {
         "schema": {
             "type": "object",
             "properties": {
-                "logs": {"type": "array", "items": {"type": "string", "format": "binary"}}
+                "logs": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"type": "string", "format": "binary"},
+                }
             },
             "required": ["logs"],
         }

@@ -24,8 +24,9 @@ Id = Annotated[str, Meta(max_length=200)]
 Paths = Annotated[
     list[Annotated[str, Meta(max_length=MAX_NAME_CHARACTERS)]], Meta(max_length=MAX_PATHS)
 ]
-Searched = Literal["incident", "cascade", "harmless", "check", "playbook"]
-Part = Literal["matches", "notes", "observations", "playbooks", "job", "facts", "question"]
+LEAD = "lead"
+Searched = Literal["incident", "cascade", "harmless", "check", "playbook", "lead"]
+Part = Literal["matches", "notes", "observations", "playbooks", "leads", "job", "facts", "question"]
 
 
 class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,9 +165,10 @@ TOOLS = {
             "search",
             Search,
             "Look records up by topic, name or id: incidents, cascades (follow-on errors),"
-            " harmless noise, checks, playbooks (symptoms). Nearness is not a diagnosis: use"
-            " diagnose for an error.",
-            "a query; kind is one of incident, cascade, harmless, check, playbook; limit 1 to 20.",
+            " harmless noise, checks, playbooks (symptoms), and leads: reports of the team's own"
+            " backlog, reviewed by nobody. Nearness is not a diagnosis: use diagnose for an error.",
+            "a query; kind is one of incident, cascade, harmless, check, playbook, lead; limit 1 to"
+            " 20.",
             {"query": "shared memory too small", "kind": "check"},
         ),
         Tool(

@@ -7,6 +7,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from http import HTTPStatus
 from typing import TypeVar
 
 from starlette.requests import Request
@@ -22,6 +23,8 @@ MAX_WAITING = 128
 """Requests that one process has taken and not answered; the last of them waits for two seconds."""
 ANSWER_SECONDS = 30
 """In which a request is answered, its wait included."""
+READ_SECONDS = 10
+"""In which a log is read, while others wait: that of a whole job takes one."""
 
 
 class Turns:
@@ -39,8 +42,13 @@ class Turns:
             LogError: it cannot be read.
             RefusedError: too many wait, or it takes too long.
         """
-        stop = threading.Event()
-        asked = lambda: self.service.diagnose_for_one(open_log, top, stop)  # noqa: E731
+        stop, loop = threading.Event(), asyncio.get_running_loop()
+
+        def opened() -> Log:
+            loop.call_soon_threadsafe(loop.call_later, READ_SECONDS, stop.set)
+            return open_log()
+
+        asked = lambda: self.service.diagnose_for_one(opened, top, stop)  # noqa: E731
         return await self.ask(request, asked, stop)
 
     async def ask(
@@ -64,7 +72,7 @@ class Turns:
             await asyncio.wait(
                 (answer, left), timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED
             )
-            return _taken(answer, gone=left.done())
+            return _taken(answer, gone=left.done(), stopped=stop is not None and stop.is_set())
         finally:
             self._waiting -= 1
             left.cancel()
@@ -82,7 +90,7 @@ class Turns:
         self._writer.shutdown(wait=False)
 
 
-def _taken(answer: asyncio.Future[Result], *, gone: bool) -> Result:
+def _taken(answer: asyncio.Future[Result], *, gone: bool, stopped: bool) -> Result:
     if not answer.done():
         if gone:
             raise wrong("the client is gone")
@@ -90,6 +98,12 @@ def _taken(answer: asyncio.Future[Result], *, gone: bool) -> Result:
     try:
         return answer.result()
     except SupersededError:
+        if stopped:
+            raise wrong(
+                f"it takes more than {READ_SECONDS} s to read; send fewer lines, or run kb ask"
+                " where the logs lie",
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            ) from None
         raise busy("the server is ending; ask again") from None
 
 

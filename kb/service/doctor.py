@@ -14,11 +14,14 @@ from index.encoder import load_encoder
 from index.errors import StoreDamaged, StoreError
 from index.signatures import Scanner
 from index.store import Store
+from kb.backlog.store import BacklogStore
 from kb.containment import contained
 from kb.corpus.directories import IncidentDirectories
 from kb.corpus.sync import index_path
 from kb.errors import KbError
 from kb.evidence.markers import MARKER_PATTERNS
+from kb.paths import backlogs
+from kb.sessions import Sessions, cases_directory
 from kb.settings import Settings
 
 
@@ -40,6 +43,8 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("sqlite", _sqlite),
         ("cache", _cache),
         ("index", _index),
+        ("imports", _imports),
+        ("cases", _cases),
     )
     for name, check in checks:
         failures: list[str] = []
@@ -99,6 +104,18 @@ def _cache(settings: Settings) -> Check:
     return Check("cache", good, f"{directory} is {'' if good else 'not '}writable", advice)
 
 
+def _imports(_settings: Settings) -> Check:
+    stores = [BacklogStore.open(path) for path in backlogs()]
+    found = [
+        f"{one.name}: {one.size():,} reports, {one.bytes_on_disk() / 1e6:.0f} MB" for one in stores
+    ]
+    for store in stores:
+        store.close()
+    return Check(
+        "imports", True, "; ".join(found) or "none; to make your backlog searchable: kb import"
+    )
+
+
 def _index(settings: Settings) -> Check:
     directory: Path = index_path(settings)
     try:
@@ -111,3 +128,13 @@ def _index(settings: Settings) -> Check:
         return Check("index", False, str(error), "run: kb index --rebuild")
     except StoreError as error:
         return Check("index", True, str(error), "the first kb ask also builds it")
+
+
+def _cases(settings: Settings) -> Check:
+    notices: list[str] = []
+    sessions = Sessions(settings, notices.append)
+    count = len(sessions.all())
+    if not sessions.is_kept:
+        return Check("cases", True, "not kept: the configuration has `history = false`")
+    where = f"{count} in {cases_directory()}, each for {settings.keep_days} days"
+    return Check("cases", not notices, notices[0] if notices else where)

@@ -6,9 +6,9 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +16,7 @@ from kb.errors import KbError, LogError, OutputError
 
 if TYPE_CHECKING:
     from kb.log import Log, Source
+    from kb.sessions import Session
 
 MAX_PASTE_CHARACTERS = 1_000_000
 """A longer paste is kept in a file and shown in the log view: an editor would be slow with it."""
@@ -108,6 +109,17 @@ def is_large(text: str) -> bool:
     )
 
 
+def bounded_lines(stream: IO[bytes], most: int) -> Iterator[str | None]:
+    """The lines without their ends, in bounded memory; None for one of more bytes than `most`."""
+    while line := stream.readline(most):
+        if line.endswith(b"\n") or len(line) < most:
+            yield line.decode("utf-8", "replace").rstrip("\r\n")
+            continue
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(most)
+        yield None
+
+
 def attach(text: str) -> UserInput:
     """Keep a large paste in a file of its own.
 
@@ -116,6 +128,21 @@ def attach(text: str) -> UserInput:
     """
     path = _spooled([text.encode("utf-8", "surrogatepass")])
     return UserInput(paths=(path,), name="pasted log", spooled=True)
+
+
+def asked_again(session: Session) -> tuple[UserInput, list[str]]:
+    """What a case began with, as it is now, and what the user should know of it.
+
+    Raises:
+        OutputError: the temporary directory cannot hold what was pasted.
+    """
+    from kb.sessions import paths_again
+
+    paths, notices = paths_again(session)
+    name = ", ".join(map(str, paths))
+    if not paths and is_large(session.text):
+        return attach(session.text), notices
+    return UserInput(session.text, tuple(paths), name), notices
 
 
 def from_arguments(paths: Sequence[Path], follow: bool = False) -> UserInput:

@@ -17,6 +17,8 @@ from kb.paths import backlogs
 
 if TYPE_CHECKING:
     from kb.backlog import Backlog
+    from kb.backlog.gaps import Gap
+    from kb.backlog.store import BacklogStore
     from kb.checks import Observation
     from kb.contribute.draft import Answers
     from kb.conversation import Conversation
@@ -67,9 +69,16 @@ class Service:
     """
 
     def __init__(
-        self, settings: Settings, report: Report = silent_report, notify: Notify = silent_notify
+        self,
+        settings: Settings,
+        report: Report = silent_report,
+        notify: Notify = silent_notify,
+        *,
+        leads: bool = True,
     ) -> None:
-        """`report` and `notify` are called in the thread of the service."""
+        """`report` and `notify` are called in the thread of the service. Without `leads` nobody
+        looks into the user's backlog: not for each of thousands of logs."""
+        self._leads = leads
         self._settings = settings
         self._report = report
         self._notify = notify
@@ -207,6 +216,37 @@ class Service:
 
         return self._ask(write)
 
+    def draft_of_report(self, identifier: str) -> Future[Incident]:
+        """A new record made of an imported report, for a person to complete.
+
+        Raises (in the future):
+            KbError: no import has such a report.
+        """
+
+        def write(knowledge: KnowledgeBase) -> Incident:
+            from kb.backlog import Backlog
+            from kb.backlog.draft import draft_of
+
+            self._backlog = self._backlog or Backlog(self._notify)
+            report = self._backlog.report(identifier)
+            if report is None:
+                raise KbError(
+                    f"no imported report has the id `{identifier}`; kb ask --json shows ids"
+                )
+            return draft_of(report, knowledge)
+
+        return self._ask(write)
+
+    def gaps(self, store: BacklogStore) -> Future[list[Gap]]:
+        """The cases of an import that no record matches, most frequent first."""
+
+        def find(knowledge: KnowledgeBase) -> list[Gap]:
+            from kb.backlog.gaps import find_gaps
+
+            return list(find_gaps(store, knowledge))
+
+        return self._ask(find)
+
     def blank(self, answers: Answers) -> Future[Incident]:
         """A new record made of what a person answered."""
 
@@ -216,6 +256,16 @@ class Service:
             return blank_record(answers, knowledge)
 
         return self._ask(write)
+
+    def leads(self, text: str) -> Future[tuple[Lead, ...]]:
+        """The reports of the user's own backlog that are near to a text; nobody reviewed them."""
+
+        def find(knowledge: KnowledgeBase) -> tuple[Lead, ...]:
+            from kb.diagnosis.find import evidence_in
+
+            return knowledge.find_leads(evidence_in(text, knowledge))
+
+        return self._ask(find)
 
     def record(self, identifier: str) -> Future[Record]:
         """One record of any kind.
@@ -303,7 +353,8 @@ class Service:
         from kb.corpus.base import KnowledgeBase
 
         knowledge = KnowledgeBase.open(self._settings, self._reported, self._notify)
-        knowledge.find_leads = self._find_leads
+        if self._leads:
+            knowledge.find_leads = self._find_leads
         return knowledge
 
     def _refresh(self, knowledge: KnowledgeBase) -> None:

@@ -18,6 +18,7 @@ from kb.diagnosis import By, Diagnosis, Match, NextCheck, Note, PlaybookMatch, Q
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.incident import Step
 from kb.job import FailureKind
+from kb.lead import Lead
 from kb.log.clean import escape_controls
 from kb.outcome import Outcome
 from kb.verdict import Verdict
@@ -122,6 +123,8 @@ class WireGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranks: list[int]
     text: str
     hosts: Annotated[list[str], Meta(description="In place of ranks, where no line tells one.")]
+    file: Annotated[str | None, Meta(description="Where the first of them said it.")] = None
+    line: int | None = None
 
 
 class WireJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -293,7 +296,7 @@ def to_answer(diagnosis: Diagnosis, earlier: Outcome | None = None) -> Answer:
         earlier=WireEarlier(earlier.record, earlier.time, earlier.step or None)
         if earlier
         else None,
-        leads=[_converted(lead, WireLead) for lead in outgoing.leads],
+        leads=[to_lead(lead) for lead in outgoing.leads],
     )
 
 
@@ -387,6 +390,11 @@ def to_next(step: NextCheck) -> WireNext:
 
 def _earlier(outcome: Outcome) -> WireEarlier:
     return WireEarlier(outcome.record, outcome.time, outcome.step or None)
+
+
+def to_lead(lead: Lead) -> WireLead:
+    """A report of the user's own backlog, with secrets masked."""
+    return _converted(lead, WireLead)
 
 
 def _converted(value: msgspec.Struct, wire: type[Wire]) -> Wire:

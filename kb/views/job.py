@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
@@ -11,16 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from kb.job import Job, QuotedLine
-from kb.views.job_names import file_and_line, group_name, rank_and_host
+from kb.views.job_names import clock, file_and_line, group_name, rank_and_host, without_time
 from kb.views.prose import heading, indented
 
 _MAX_CULPRITS_SHOWN, _MAX_GROUPS_SHOWN = 4, 4
 """With the timeline, all parts of a job fit on one screen."""
 _MAX_LINE_CHARACTERS, _MAX_GROUP_CHARACTERS = 300, 120
 """Of a culprit's line, which may wrap, and of the line of a group, which fills about one row."""
-_MOMENT_WIDTH, _CLOCK_WIDTH = 60, 12
-"""Columns of a moment's name and text, and of its time: `03:04:05.678`."""
-_CLOCK = re.compile(r"\d\d:\d\d:\d\d(?:[.,]\d{1,3})?")
+_MOMENT_WIDTH = 60
+"""Columns of a moment's name and text."""
 
 
 def render_job(job: Job) -> Iterator[RenderableType]:
@@ -67,14 +65,12 @@ def _timeline(moments: Iterable[QuotedLine]) -> RenderableType:
     rows = []
     for moment in moments:
         name = "" if moment.rank is None and moment.host is None else rank_and_host(moment)
-        clock = _CLOCK.search(moment.time or "")
-        text = (moment.text or "").replace(moment.time or "", "").strip()
-        rows.append((clock[0] if clock else moment.time or "", name, text))
+        rows.append((clock(moment), name, without_time(moment)))
     names = max(len(name) for _time, name, _text in rows)
     table = Table.grid(padding=(0, 1))
     for time, name, text in rows:
         cut = text[: _MOMENT_WIDTH - names]
-        table.add_row(f"  {time[:_CLOCK_WIDTH]}", Text(name, "bold"), Text(cut, no_wrap=True))
+        table.add_row(f"  {time}", Text(name, "bold"), Text(cut, no_wrap=True))
     return table
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from kb.job import Group, QuotedLine
 
 _MAX_HOSTS_NAMED = 6
 """They fit on one line of a terminal."""
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d(?:[.,]\d{1,3})?")
+_MAX_TIME_CHARACTERS = 12
+"""Of a time, `03:04:05.678`, and of one that is no clock."""
 
 
 def rank_and_host(line: QuotedLine) -> str:
@@ -21,6 +25,18 @@ def file_and_line(line: QuotedLine) -> str:
     if line.line is None:
         return line.file or ""
     return f"{line.file}:{line.line}" if line.file else f"line {line.line}"
+
+
+def clock(line: QuotedLine) -> str:
+    """When it was printed, in one form for all lines of a job, mostly without the day."""
+    found = _CLOCK.search(line.time or "")
+    return (found[0].replace(",", ".") if found else line.time or "")[:_MAX_TIME_CHARACTERS]
+
+
+def without_time(line: QuotedLine) -> str:
+    """What it says."""
+    text = line.text or ""
+    return (text.replace(line.time, "", 1) if line.time else text).strip()
 
 
 def folded_ranks(ranks: Sequence[int]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -29,7 +30,7 @@ def no_page(_identifier: str) -> None:
 def to_html(markdown: str, *, deeper: int = 0, find_page: FindPage = no_page) -> Markup:
     """The HTML; headings stand `deeper` levels below those of the text, and a code that names a
     record leads to its page."""
-    parser = _Markdown("commonmark", {"html": False}).use(front_matter_plugin).disable("image")
+    parser = _parser()
     tokens = parser.parse(markdown)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
@@ -38,6 +39,18 @@ def to_html(markdown: str, *, deeper: int = 0, find_page: FindPage = no_page) ->
             token.children = _linked(token.children, find_page)
     html = str(parser.renderer.render(tokens, parser.options, {}))
     return Markup(html)  # noqa: S704  HTML of the text is off above
+
+
+def to_inline_html(markdown: str) -> Markup:
+    """The HTML of a sentence, in which only codes and links are more than text."""
+    return Markup(_parser().renderInline(markdown))  # noqa: S704  HTML of the text is off
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """Stars and underscores are what they are: records name files and options with them."""
+    parser = _Markdown("commonmark", {"html": False}).use(front_matter_plugin)
+    return parser.disable(["image", "emphasis"])
 
 
 class _Markdown(MarkdownIt):

@@ -95,7 +95,7 @@ def test_a_command_wins_over_a_file_of_its_name(small: Small, log: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["aks"], b"Error: unknown command `aks`; did you mean `ask`?\n"),
+        (["aks"], b"Error: unknown command `aks`; did you mean `ask`"),
         (["qqqqq"], b"Error: unknown command `qqqqq`; kb --help lists the commands\n"),
         (["nosuch.log"], b"Error: cannot read nosuch.log: no such file or directory\n"),
         (["NCCL WARN in /dev/shm"], b'Error: to ask about a text, use: kb ask "..."\n'),

@@ -19,7 +19,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import FOUNDING, PATIENCE_S, Run, environment
-from tests.e2e.conftest import Small, processes, wait_until
+from tests.e2e.conftest import ANSWER, QUESTION, Small, processes, wait_until
 
 SAID = (
     "Megatron-LM Mixtral text generation server with pipeline parallelism: ranks 1-3 exit right"
@@ -182,7 +182,7 @@ def test_stdout_has_the_protocol_alone_and_the_server_ends_with_stdin(shipped_kb
         "method": "tools/call",
         "params": {"name": "diagnose", "arguments": {"text": SAID[0]}},
     }
-    junk = b"not json\n\xff\xfe\n" + b"[" * 10_000 + b"\n"
+    junk = b"not json\n\xff\xfe\n" + b"[" * (5 << 20) + b"\n"
     run = shipped_kb("mcp", stdin=junk + lines(INITIALIZE, LIST, called))
     assert run.returncode == 0
     assert b"Traceback" not in run.stderr
@@ -243,6 +243,35 @@ async def _posting(url: str, **headers: str) -> AsyncIterator[httpx2.Response]:
     accept = {"Accept": "application/json, text/event-stream", **headers}
     async with httpx2.AsyncClient() as browser:
         yield await browser.post(url, json=INITIALIZE, headers=accept)
+
+
+@pytest.mark.slow
+async def test_every_worker_of_a_team_knows_a_case(small: Small) -> None:
+    """A session would be known to one, and so would a case that is kept in memory."""
+    words = ["serve", "--port", "0", "--workers", "2"]
+    server = subprocess.Popen(
+        [sys.executable, "-P", "-m", "kb", *words],
+        stderr=subprocess.PIPE,
+        env=small.environment(),
+        cwd=small.home,
+        text=True,
+    )
+    assert server.stderr
+    try:
+        url = f"{server.stderr.readline().split()[2].rstrip(';/')}/mcp"
+        async with Client(url) as agent:
+            result = await agent.call_tool("diagnose", {"text": QUESTION.decode()})
+            case = json.loads(result.content[0].text)["case"]
+        for number in range(8):
+            async with Client(url, mode=MODES[number % 2]) as agent:
+                arguments = {"case": case, "said": f"node {number} is idle"}
+                result = await agent.call_tool("next_check", arguments)
+                assert not result.is_error, result.content[0].text
+                found = json.loads(result.content[0].text)
+                assert found["matches"][0]["id"] == ANSWER
+    finally:
+        server.terminate()
+        server.communicate(timeout=PATIENCE_S)
 
 
 @pytest.mark.slow

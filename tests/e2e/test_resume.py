@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
+import zstandard
 
-from kb.sessions import MAX_MESSAGES_KEPT
-from tests.e2e.conftest import ANSWER, Small
+from kb.sessions import MAX_MESSAGES_KEPT, MAX_TEXT_CHARACTERS
+from tests.e2e.conftest import ANSWER, Small, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +31,14 @@ def chat(small: Small, *arguments: str | Path, said: str = "") -> CompletedProce
     return small.kb("chat", *arguments, stdin=said.encode())
 
 
-def kept(small: Small) -> Path:
-    return small.cache / "state" / "sessions.json"
+def files(small: Small) -> list[Path]:
+    return sorted((small.cache / "state" / "cases").glob("*.zst"))
+
+
+def kept(small: Small) -> list[dict[str, Any]]:
+    """What is kept of each case."""
+    unpacked = (zstandard.ZstdDecompressor().decompress(path.read_bytes()) for path in files(small))
+    return [json.loads(data) for data in unpacked]
 
 
 def test_it_goes_on_with_the_case_and_with_what_was_said(small: Small) -> None:
@@ -43,7 +55,7 @@ def test_it_goes_on_with_the_case_and_with_what_was_said(small: Small) -> None:
 
 def test_it_can_go_on_again_and_again(small: Small) -> None:
     chat(small, said="hello\n")
-    assert not kept(small).exists()
+    assert not kept(small)
     chat(small, SHM, said="we run torch 2.6.0\n")
     chat(small, "--resume", said="we run NCCL 2.18\n")
     done = chat(small, "--resume", said="what did I tell you?\n")
@@ -82,7 +94,7 @@ def test_a_log_that_became_a_pipe_is_not_waited_for(small: Small, tmp_path: Path
     os.mkfifo(log)
     gone = chat(small, "--resume", said=f"{SHM}\n")
     assert gone.returncode == 0
-    assert b"can be read only once; the conversation goes on without it" in gone.stderr
+    assert b"can be read only once; the case goes on without it" in gone.stderr
     assert ANSWER.encode() in gone.stdout
 
 
@@ -90,7 +102,7 @@ def test_nothing_to_go_on_with_is_one_sentence(small: Small, tmp_path: Path) -> 
     none = chat(small, "--resume")
     assert (none.returncode, none.stdout) == (2, b"")
     assert none.stderr.decode() == (
-        "Error: there is no conversation to go on with; start one: kb chat TEXT\n"
+        "Error: there is no case to go on with; start one: kb chat TEXT\n"
     )
     nowhere = small.kb("chat", "--resume", "--jsonl", stdin=b"", env={"KB_STATE": "/dev/null"})
     assert (nowhere.returncode, nowhere.stdout, nowhere.stderr) == (2, b"", none.stderr)
@@ -107,15 +119,14 @@ def test_with_the_history_off_nothing_is_kept(small: Small, tmp_path: Path) -> N
     off = tmp_path / "config.toml"
     off.write_text("history = false\n")
     small.kb("chat", SHM, stdin=b"why\n", env={"KB_CONFIG": str(off)})
-    assert not kept(small).exists()
+    assert not kept(small)
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b"\xff\x00", b'[{"id": "x"}]'])
-def test_a_damaged_file_is_set_aside_and_a_new_conversation_begins(
-    small: Small, damage: bytes
-) -> None:
+@pytest.mark.parametrize("damage", [b"", b"{", zstandard.ZstdCompressor().compress(b'{"id": "x"}')])
+def test_a_damaged_file_is_left_and_a_new_conversation_begins(small: Small, damage: bytes) -> None:
     chat(small, SHM)
-    kept(small).write_bytes(damage)
+    (file,) = files(small)
+    file.write_bytes(damage)
     done = chat(small, "--resume", "--jsonl", said=f"{SHM}\n")
     assert done.returncode == 0
     assert done.stderr.count(b"\n") == 1
@@ -123,7 +134,7 @@ def test_a_damaged_file_is_set_aside_and_a_new_conversation_begins(
     greeting, opening = map(json.loads, done.stdout.decode().splitlines())
     assert greeting["act"] == "greet"
     assert opening["matches"][0]["id"] == ANSWER
-    assert kept(small).with_stem("sessions.damaged").read_bytes() == damage
+    assert file.read_bytes() == damage
 
 
 def test_bytes_of_another_encoding_are_kept_as_far_as_they_can_be(
@@ -144,20 +155,22 @@ def test_two_at_once_are_both_kept(small: Small) -> None:
     with ThreadPoolExecutor(3) as pool:
         runs = list(pool.map(lambda said: chat(small, "--resume", said=said), messages))
     assert [run.returncode for run in runs] == [0, 0, 0]
-    last = {session["messages"][-1] for session in json.loads(kept(small).read_bytes())}
-    assert {message.strip() for message in messages} <= last
+    said = {message for session in kept(small) for message in session["messages"]}
+    assert {message.strip() for message in messages} <= said
 
 
 def test_it_is_for_the_user_alone_and_holds_no_secret(small: Small) -> None:
     chat(small, f"{SHM} {TOKEN}", said=f"we have HF_TOKEN={TOKEN}\n")
-    assert stat.S_IMODE(kept(small).stat().st_mode) == 0o600
-    assert TOKEN.encode() not in kept(small).read_bytes()
+    (file,) = files(small)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert TOKEN not in json.dumps(kept(small))
 
 
 def test_a_long_conversation_is_kept_up_to_its_bound_and_says_so(small: Small) -> None:
     done = chat(small, "--jsonl", SHM, said="undo\n" * (MAX_MESSAGES_KEPT + 3))
     assert done.stderr.count(b"too long to be kept") == 1
-    (session,) = json.loads(kept(small).read_bytes())
+    (session,) = kept(small)
     assert len(session["messages"]) == MAX_MESSAGES_KEPT
 
 
@@ -166,4 +179,139 @@ def test_a_directory_that_cannot_be_written_is_told_once(small: Small) -> None:
     state.write_bytes(b"")
     done = chat(small, SHM, said="why\nwhy\n")
     assert done.returncode == 0
-    assert done.stderr.count(b"cannot save the conversation") == 1
+    assert done.stderr.count(b"cannot save the case") == 1
+
+
+def test_of_a_long_message_the_beginning_and_the_end_are_kept(small: Small) -> None:
+    lines = "".join(f"step {step} loss 2.31 " for step in range(20_000))
+    chat(small, SHM, said=f"begin {lines} end\n")
+    (session,) = kept(small)
+    (message,) = session["messages"]
+    assert message.startswith("begin")
+    assert message.endswith("end")
+    assert len(message) <= MAX_TEXT_CHARACTERS
+
+
+def test_a_log_that_changed_is_named(small: Small, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text(f"step 1\n{SHM}\n")
+    chat(small, "-f", log, said="why\n")
+    assert b"changed" not in chat(small, "--resume").stderr
+    log.write_text(f"step 1\nstep 2\n{SHM}\n")
+    changed = chat(small, "--resume")
+    assert b"train.log changed since; it is read as it is now" in changed.stderr
+    assert b"train.log line 3" in b" ".join(changed.stdout.split())
+
+
+def test_cases_are_listed_gone_on_with_by_id_and_forgotten(small: Small) -> None:
+    chat(small, SHM, said="we run torch 2.6.0\n")
+    chat(small, "it hangs", said="since yesterday\n")
+    listed = small.kb("cases", stdin=b"").stdout.decode()
+    rows = [line.split("\t") for line in listed.splitlines()]
+    assert [row[-1] for row in rows] == ["it hangs", SHM[:70] + "..."]
+    assert rows[1][2:6] == ["1", "0", "match", ANSWER]
+    first = rows[1][0]
+    again = chat(small, "--resume", first, said="what did I tell you?\n")
+    assert "we run torch 2.6.0" in again.stdout.decode()
+    assert len(files(small)) == 2
+    wrong = chat(small, "--resume", "nothing")
+    assert (wrong.returncode, wrong.stdout) == (2, b"")
+    assert b"there is no case nothing; kb cases lists them" in wrong.stderr
+    assert small.kb("cases", "--forget", first, stdin=b"").returncode == 0
+    assert len(files(small)) == 1
+    assert b"forgot 1 case" in small.kb("cases", "--forget", "all", stdin=b"").stderr
+    assert not files(small)
+
+
+def test_a_case_is_forgotten_after_its_time(small: Small, tmp_path: Path) -> None:
+    config = {"KB_CONFIG": str(tmp_path / "config.toml")}
+    (tmp_path / "config.toml").write_text("keep_days = 3\n")
+    chat(small, SHM)
+    (file,) = files(small)
+    (session,) = kept(small)
+    session["time"] = "2026-01-01T00:00:00Z"
+    file.write_bytes(zstandard.ZstdCompressor().compress(json.dumps(session).encode()))
+    os.utime(file, (0, 0))
+    assert small.kb("cases", stdin=b"", env=config).stdout == b""
+    small.kb("chat", SHM, stdin=b"", env=config)
+    assert file not in files(small)
+    assert len(files(small)) == 1
+
+
+def test_the_doctor_says_where_cases_are(small: Small) -> None:
+    chat(small, SHM)
+    told = small.kb("doctor", stdin=b"").stdout.decode()
+    assert f"1 in {small.cache / 'state' / 'cases'}, each for 30 days" in told
+
+
+SAID = ["we run torch 2.6.0", "we run NCCL 2.18", "why", "only with 2 nodes"]
+
+
+@pytest.mark.parametrize("moment", range(1, len(SAID) + 1))
+def test_killed_at_any_moment_nothing_is_lost_that_was_answered(small: Small, moment: int) -> None:
+    """SIGKILL comes as soon as the reply to a message is there, and the next one is on its way."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "kb", "chat", "--jsonl", SHM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=small.environment(),
+    )
+    assert process.stdin
+    assert process.stdout
+    process.stdout.readline()  # the opening
+    for message in SAID[:moment]:
+        process.stdin.write(f"{message}\n".encode())
+        process.stdin.flush()
+        assert process.stdout.readline()
+    process.stdin.write(b"and another one\n")
+    process.stdin.flush()
+    process.kill()
+    process.communicate()
+    (session,) = kept(small)
+    assert session["messages"][:moment] == SAID[:moment]
+    again = chat(small, "--resume", said="what did I tell you?\n")
+    assert again.returncode == 0
+    assert SAID[0] in again.stdout.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there is no terminal")
+def test_a_screen_that_is_killed_comes_back_with_its_case(small: Small, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(f"step 1\n{SHM}\n")
+    ours, theirs = os.openpty()
+    environment = {**small.environment(), "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"}
+    screen = subprocess.Popen(
+        [sys.executable, "-P", "-m", "kb", "tui", str(tmp_path / "train.log")],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    drawn = bytearray()
+    drawing = threading.Thread(target=_drain, args=(ours, drawn))
+    drawing.start()
+    try:
+        wait_until(lambda: [one["incident"] for one in kept(small)] == [ANSWER], "the answer")
+        os.write(ours, b" ")
+        wait_until(lambda: kept(small)[0]["done"], "the tick")
+        os.write(ours, b"t")
+        wait_until(lambda: b"send" in drawn, "the line to say something at")
+        os.write(ours, b"we run torch 2.6.0\r")
+        wait_until(lambda: kept(small)[0]["messages"], "the message")
+    finally:
+        screen.kill()
+        screen.wait()
+        drawing.join()
+        os.close(ours)
+    listed = small.kb("cases", stdin=b"").stdout.decode().split("\t")
+    assert (listed[2:4], listed[5]) == (["1", "1"], ANSWER)
+    again = chat(small, "--resume", said="what did I tell you?\n").stdout.decode()
+    assert "we run torch 2.6.0" in again
+
+
+def _drain(terminal: int, drawn: bytearray) -> None:
+    """Take what is drawn, until the other side is gone."""
+    with suppress(OSError):
+        while part := os.read(terminal, 1 << 16):
+            drawn += part

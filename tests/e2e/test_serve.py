@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import http.client
+import http.server
 import json
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -15,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,8 @@ pytestmark = pytest.mark.xdist_group("serve")
 TOKEN = "0123456789abcdef-of-the-tests"
 TEXT = {"Content-Type": "text/plain"}
 JSON = {"Content-Type": "application/json"}
+FLOOD = 1_200
+"""More connections than one process keeps."""
 SCRIPT = b"<script>alert(1)</script>"
 
 
@@ -281,6 +285,19 @@ def test_a_request_that_never_comes_whole_is_given_up(server: Server) -> None:
         assert line.recv(1000) == b""  # closed from the other side
 
 
+@pytest.mark.slow
+def test_a_flood_of_idle_connections_locks_nobody_out(server: Server) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2 * FLOOD:
+        pytest.skip("this machine does not let a process open so many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * FLOOD), hard))
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(FLOOD):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), PATIENCE_S))
+        assert [server.ask("/v1/diagnose", QUESTION).status for _ in range(5)] == [200] * 5
+
+
 def test_other_sites_and_names_are_refused(server: Server) -> None:
     assert server.get("/v1/records", Host="evil.example").status == 403
     body, headers = form(a_log=QUESTION)
@@ -296,6 +313,47 @@ def test_alerts_are_answered_with_the_diagnosis(server: Server) -> None:
     assert answer["annotations"]["kb_incident"] == ANSWER
     assert answer["fingerprint"] == "d8f84a7c1a9e7b0f"
     assert f"`{ANSWER}`" in answer["message"]
+
+
+def test_alerts_are_told_to_a_chat_or_asked_for_again(small: Small) -> None:
+    """What the alert and the log say calls nobody and hides no link."""
+    said = json.dumps({"text": QUESTION.decode() + "<!channel> `@here` HF_TOKEN=hf_1234567890abcd"})
+    with receiving() as (url, told), serving(small, KB_ALERTS_TO=url) as server:
+        refused = server.ask("/v1/alerts", said.encode(), JSON)
+        assert refused.status == 502  # so it is sent again
+        assert server.ask("/v1/alerts", said.encode(), JSON).status == 200
+    (message,) = told
+    assert ANSWER in message
+    assert "<" not in message
+    assert "hf_1234567890abcd" not in message
+
+
+@contextmanager
+def receiving() -> Iterator[tuple[str, list[str]]]:
+    """A chat that takes every message but the first, and what it took."""
+    told: list[str] = []
+    calls: list[int] = []
+
+    class Chat(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            calls.append(1)
+            if len(calls) > 1:
+                told.append(json.loads(body)["text"])
+            self.send_response(200 if len(calls) > 1 else 500)
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            """Nothing is printed."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Chat) as chat:
+        thread = threading.Thread(target=chat.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{chat.server_port}/hook", told
+        finally:
+            chat.shutdown()
+            thread.join()
 
 
 def test_agents_are_answered_at_their_path(server: Server) -> None:

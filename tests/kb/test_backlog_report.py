@@ -8,7 +8,9 @@ import pytest
 
 from kb.backlog.model import Post, Report, Role, Thread
 from kb.backlog.report import to_report
+from kb.backlog.wording import Says, reading
 
+SOLVED, CHANGE, ADVICE = Says.SOLVED, Says.CHANGE, Says.ADVICE
 REPORTER, OTHER, MAINTAINER, BOT = Role.REPORTER, Role.OTHER, Role.MAINTAINER, Role.BOT
 
 
@@ -29,6 +31,51 @@ def end_of(*answers: tuple[Role, str], body: str = "It hangs.", state: str = "cl
 
 def quote_of(report: Report) -> str | None:
     return report.resolution and report.resolution.quote
+
+
+@pytest.mark.parametrize(
+    ("sentence", "says"),
+    [
+        ("Thanks, that worked!", Says.WORKED),
+        ("and voila, the problem went away.", Says.WORKED),
+        ("Confirmed, this is working on master now", Says.WORKED),
+        ("I can't see the error anymore.", Says.WORKED),
+        ("Ok I did `pip install -U numpy` and that fixed the issue.", SOLVED),
+        ("It turned out that the cable was loose.", SOLVED),
+        ("Fixed by removing the node without an address.", SOLVED),
+        ("升级到 2.1 之后就好了", SOLVED),
+        ("#298 is now merged, which addressed it.", CHANGE),
+        ("A fix for this has been merged: #1911", CHANGE),
+        ("Please upgrade to the latest nightly.", CHANGE),
+        ("Don't use `-rtr` for this model.", ADVICE),
+        ("可以尝试使用 dos2unix 工具解决", ADVICE),
+        ("Still the same error here.", Says.DENIED),
+        ("I tried it, but it fails with another message.", Says.DENIED),
+        ("Closing due to inactivity.", Says.UNSOLVED),
+        ("Duplicate of #12", Says.DUPLICATE),
+    ],
+)
+def test_what_a_sentence_says(sentence: str, says: Says) -> None:
+    assert reading(sentence) & says
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Let me know if that works.",
+        "I hope this fixes it.",
+        "Did you solve it?",
+        "Any updates on this, since the PR was closed without getting merged",
+        "It worked fine before, but not any more.",
+        "This may be fixed with #974",
+        "There was zero change done in #435.",
+        "It still works only on my other machine.",
+        "请问解决了吗？",
+        "The sum is 92307456, which is close to half the size.",
+    ],
+)
+def test_what_sounds_like_an_end_and_is_none(sentence: str) -> None:
+    assert not reading(sentence) & (Says.WORKED | SOLVED | CHANGE | ADVICE)
 
 
 def test_the_advice_that_worked_is_quoted_not_the_thanks() -> None:

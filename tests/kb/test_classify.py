@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import random
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from kb.classify import Journal, MainLine, Result, Summary, Unreadable, encode, summarize
+from kb.classify import (
+    Journal,
+    MainLine,
+    Result,
+    Summary,
+    Unreadable,
+    encode,
+    suggest_jobs,
+    summarize,
+)
 from kb.classify.inputs import Unit, find_units
 from kb.classify.timeline import find_timeline
 from kb.corpus.directories import IncidentDirectories
 from kb.errors import CorpusError, LogError, OutputError
+from kb.log import Log
+from kb.service.service import Service, result_of
+from kb.settings import Settings
 from kb.verdict import Verdict
 from kb.views.page import to_html
 
@@ -186,3 +198,62 @@ def test_a_name_of_megabytes_is_shortened_in_messages(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"config\.toml$") as refused:
         IncidentDirectories([name])
     assert len(str(refused.value)) < 1_000
+
+
+def test_what_lies_beside_logs_is_no_unit(tmp_path: Path) -> None:
+    files = {
+        "a.log": "boom",
+        "README.md": "notes",
+        "train.py": "x = 1",
+        "truth.json": '{\n "a": 1\n}\n',
+        "lines.json": '{"msg": "boom"}\n{"msg": "bang"}\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "job").mkdir()
+    named = [str(tmp_path / "README.md")]
+    assert find_units([str(tmp_path)], Unit.FILE) == [
+        str(tmp_path / "a.log"),
+        str(tmp_path / "lines.json"),
+    ]
+    assert find_units(named, Unit.FILE) == find_units(named, Unit.JOB) == named
+    assert str(tmp_path / "job") in find_units([f"{tmp_path}/*"], Unit.JOB)
+    assert named[0] not in find_units([f"{tmp_path}/*"], Unit.JOB)
+
+
+@pytest.mark.parametrize(
+    ("files", "suggested"),
+    [
+        (["one/logs/rank_0.log", "one/logs/rank_1.log", "two/a.log"], "{}/*"),
+        (["rank_0.log", "rank_1.log"], "{}"),
+        (["one/rank_0.log", "two/rank_0.log"], None),
+        (["slurm-4711.out", "slurm-4712.out"], None),
+    ],
+)
+def test_jobs_are_seen_by_the_ranks_in_the_names(
+    tmp_path: Path, files: list[str], suggested: str | None
+) -> None:
+    paths = [str(tmp_path / file) for file in files]
+    wanted = suggested and suggested.format(tmp_path)
+    assert suggest_jobs([str(tmp_path)], paths) == wanted
+    assert suggest_jobs([str(tmp_path), "more"], paths) is None
+
+
+def test_a_failure_without_a_time_has_that_of_a_line_near_it(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(
+        "2026-03-04 05:06:07 INFO started\n2026-03-04 05:06:08 INFO a step\n"
+        "Traceback (most recent call last):\nRuntimeError: CUDA error: out of memory\n"
+        "at the end\nof it\n2026-03-04 05:09:00 INFO bye\n"
+    )
+    with Service(Settings()) as service:
+        diagnosis = result_of(service.diagnose(lambda: Log.from_paths([log])))
+    found = find_timeline([Result.of(str(log), diagnosis)])
+    assert found is not None
+    assert (found.slots[0].start, found.from_files) == (datetime(2026, 3, 4, 5, 6, 8), 0)
+
+
+def test_what_matches_is_counted_before_what_is_only_possible() -> None:
+    noise = [Result(f"n{n}", Verdict.POSSIBLE, "noise", 0.4, None) for n in range(9)]
+    summary = summarize([*noise, match("m.log", "boom")], [])
+    assert [name for name, _sure, _perhaps in summary.incidents] == [XID, "noise"]

@@ -504,3 +504,19 @@ def test_a_driver_that_fails_behind_its_ranks_blames_none(tmp_path: Path) -> Non
     assert job.failed
     assert job.finding == Explanation.DRIVER
     assert [(one.rank, one.text) for one in job.culprits] == [(None, "KeyError: 'peak'")]
+
+
+def test_a_node_that_never_joined_is_no_rank_that_hangs(tmp_path: Path) -> None:
+    said = "starting the agent\nRendezvousTimeoutError\n"
+    job = job_of(write(tmp_path, {"gpu01.log": said, "gpu02.log": said}))
+    assert job.kind is FailureKind.RENDEZVOUS
+    assert job.finding == Explanation.NEVER_JOINED
+
+
+def test_how_many_ranks_there_are_is_no_part_of_what_a_rank_says(tmp_path: Path) -> None:
+    said = "".join(f"rank {rank} of 4: model built\n" for rank in range(4))
+    log = tmp_path / "all.log"
+    log.write_text(f"{said}[rank1]: RuntimeError: CUDA error: out of memory\n")
+    job = job_of(log)
+    assert [group.text for group in job.others] == ["model built"]
+    assert job.others[0].line == 1

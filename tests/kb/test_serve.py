@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +16,17 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import ListRootsResult, Root
 
+from kb.conversation import begin
 from kb.errors import KbError
+from kb.log import Log
 from kb.serve.brief import MAX_TOKENS, tokens
-from kb.serve.cases import MAX_CASES
+from kb.serve.cases import MAX_CASES, Case, Cases
 from kb.serve.listen import Address, listen, read_address
 from kb.serve.mcp import definitions, mcp_server
 from kb.serve.token import token_of_environment
 from kb.serve.tools import MAX_TEXT_CHARACTERS, TOOLS
 from kb.service.service import Service
+from kb.service.wire import to_answer
 from kb.settings import Settings
 from tests.conftest import environment
 
@@ -150,6 +155,34 @@ async def test_records_are_found_and_read_whole_and_by_section(service: Service)
         assert "did you mean `df-shm`" in await refused(agent, "get_record", id="df-shn")
 
 
+@pytest.mark.slow
+async def test_leads_of_the_own_backlog_are_found_and_marked(
+    built_cache: Path, tmp_path: Path
+) -> None:
+    issue = tmp_path / "issues" / "pump.md"
+    issue.parent.mkdir()
+    issue.write_text(
+        "# The flux pump of the trainer stops\n\nRuntimeError: flux pump 7 ran dry\n\n"
+        f"## Resolution\n\nWe filled the tank with {TOKEN}, and it works again.\n"
+    )
+    own = environment(built_cache, KB_DATA=str(tmp_path / "data"))
+    words = [sys.executable, "-m", "kb", "import", str(issue.parent), "--into", "team"]
+    subprocess.run(words, env=own, check=True, capture_output=True)
+    with pytest.MonkeyPatch.context() as patch, Service(Settings()) as opened:
+        patch.setenv("KB_DATA", str(tmp_path / "data"))
+        patch.setenv("KB_CACHE", str(built_cache))
+        async with client(opened) as agent:
+            text = "RuntimeError: flux pump 9 ran dry"
+            found = await answered(agent, "search", query=text, kind="lead")
+            opened_case = await answered(agent, "diagnose", text=text)
+    assert found.keys() == {"leads"}
+    for answer in (found, opened_case):
+        (lead,) = answer["leads"]
+        assert lead["title"] == "The flux pump of the trainer stops"
+        assert lead["reviewed"] is False
+        assert TOKEN not in str(lead)
+
+
 async def test_resources_and_the_prompt_are_served(service: Service) -> None:
     async with client(service) as agent:
         for scheme, identifier in (
@@ -240,7 +273,7 @@ async def test_secrets_and_controls_are_in_no_answer(service: Service, tmp_path:
         assert "\x1b" not in answer
 
 
-EVERY = 24
+EVERY = 40
 """Of the records; all of them take a minute."""
 LONG = "RuntimeError: " + "训练" * 400
 
@@ -270,13 +303,17 @@ async def test_the_diagnoses_of_records_are_within_the_budget(service: Service) 
             assert tokens(answer) <= MAX_TOKENS, incident.id
 
 
-@pytest.mark.slow
-async def test_cases_are_kept_up_to_a_number(service: Service) -> None:
-    async with client(service) as agent:
-        first = (await answered(agent, "diagnose", text="x"))["case"]
-        for _ in range(MAX_CASES):
-            await answered(agent, "diagnose", text="x")
-        assert "expired" in await refused(agent, "next_check", case=first)
+async def test_the_case_not_used_for_longest_goes(service: Service) -> None:
+    diagnosis = service.diagnose(lambda: Log.from_text(SHM)).result()
+    case = Case(to_answer(diagnosis), begin(diagnosis), [SHM])
+    cases = Cases()
+    first, second = await cases.keep(case), await cases.keep(case)
+    await cases.find(first)
+    for _ in range(MAX_CASES - 1):
+        last = await cases.keep(case)
+    assert await cases.find(first) is await cases.find(last) is case
+    with pytest.raises(KbError, match="expired"):
+        await cases.find(second)
 
 
 @pytest.mark.slow

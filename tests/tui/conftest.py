@@ -21,6 +21,7 @@ from textual.strip import Strip
 
 from kb.paths import packaged_incidents
 from kb.service.input import UserInput
+from kb.sessions import Session
 from kb.settings import Settings
 from tui.app import KbApp
 
@@ -89,9 +90,10 @@ def start(small_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         size: tuple[int, int] = (120, 34),
         user_input: UserInput | None = None,
         loaded: bool = True,
+        session: Session | None = None,
         **settings: object,
     ) -> AsyncIterator[Pilot[int]]:
-        app = KbApp(Settings(**settings), user_input or UserInput())  # type: ignore[arg-type]
+        app = KbApp(Settings(**settings), user_input or UserInput(), session)  # type: ignore[arg-type]
         sentences = _TOLD.setdefault(app, [])
 
         def watch(message: Message) -> None:

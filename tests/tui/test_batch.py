@@ -61,17 +61,53 @@ async def test_a_directory_is_classified_sorted_and_one_log_opened(
         assert "1 healthy" in shown(pilot)
         assert "nccl-shm-too-small-container" in shown(pilot)
         assert "flux capacitor" in shown(pilot)
+        assert column(pilot, "log") == ["c.log", "d.log", "a.log", "b.log"]
+        assert "1 match    0 possible  nccl-shm-too-small-container" in shown(pilot)
         await press(pilot, "s")
         assert "sorted by verdict" in shown(pilot)
         verdicts = column(pilot, "verdict")
         assert verdicts == sorted(verdicts)
-        await press(pilot, "s", "s")
-        assert "sorted by confidence" in shown(pilot)
+        await press(pilot, "s")
+        assert "sorted by sure" in shown(pilot)
         assert column(pilot, "log")[0] == "c.log"
         await press(pilot, "enter")
         await answered(pilot)
         assert str(logs / "c.log") in str(pilot.app.query_one(PasteBox).placeholder)
         assert "nccl-shm-too-small-container" in shown(pilot)
+
+
+async def test_jobs_are_rows_where_ranks_write_into_a_directory(
+    start_shipped: Start, tmp_path: Path
+) -> None:
+    jobs = tmp_path / "jobs-with-a-name-that-is-long"
+    for name in ("first", "second"):
+        (jobs / name).mkdir(parents=True)
+        for rank in range(2):
+            (jobs / name / f"rank_{rank}.log").write_text(SHM if name == "first" else HEALTHY)
+    (jobs / "README.md").write_text("notes")
+    async with start_shipped(size=(80, 24)) as pilot:
+        await classified(pilot, jobs)
+        await until_shown(pilot, "2 of 2 jobs")
+        assert column(pilot, "log")[0] == "first"
+        await press(pilot, "u")
+        await until_shown(pilot, "4 of 4 logs")
+        assert sorted(column(pilot, "log"))[0] == "first/rank_0.log"
+        assert "nccl-shm-too-small-container" in shown(pilot)
+
+
+async def test_a_long_path_leaves_room_for_the_incident(
+    start_shipped: Start, tmp_path: Path
+) -> None:
+    deep = tmp_path / "logs" / "a-directory-of-a-job" / "attempt-0-of-three" / "and-more"
+    deep.mkdir(parents=True)
+    (deep / "the-end.log").write_text(SHM)
+    async with start_shipped(size=(100, 24)) as pilot:
+        await classified(pilot, tmp_path / "logs")
+        await until_shown(pilot, "1 of 1 logs")
+        (name,) = column(pilot, "log")
+        assert name.startswith("a-direc")
+        assert name.endswith("the-end.log")
+        assert f"{name}  nccl-shm-too-small-container" in shown(pilot)
 
 
 async def test_a_directory_without_logs_says_so(start_shipped: Start, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.pilot import Pilot
 
 from kb.service.input import UserInput
 from tests.tui.conftest import (
@@ -23,6 +24,8 @@ from tests.tui.conftest import (
     until_shown,
 )
 from tui.screens.history import HistoryScreen
+from tui.widgets.log_prompt import LogPrompt
+from tui.widgets.log_view import LogView
 from tui.widgets.paste_box import PasteBox
 
 pytestmark = pytest.mark.slow
@@ -149,6 +152,44 @@ async def test_a_line_of_30_mb_is_shown(start: Start, tmp_path: Path) -> None:
         await until_shown(pilot, "5 node-a")
         await press(pilot, "g")
         await until_shown(pilot, "1 xxxxxxxx")
+
+
+async def typed(pilot: Pilot[int], key: str, text: str) -> None:
+    """Type something into the line below the log."""
+    await press(pilot, key)
+    await until(pilot, lambda: isinstance(pilot.app.focused, LogPrompt))
+    pilot.app.screen.query_one(f"#{pilot.app.focused.id}", LogPrompt).value = text  # type: ignore[union-attr]
+    await press(pilot, "enter")
+
+
+@pytest.mark.parametrize("words", ["[/x", "[bold red]", BIDI, TITLE, "(a+)+$", "\udcff", "\\"])
+async def test_hostile_words_are_searched_for_and_filtered_by(start: Start, words: str) -> None:
+    async with start(size=(80, 24)) as pilot:
+        await paste(pilot, HOSTILE)
+        await press(pilot, "l")
+        await typed(pilot, "slash", f"{words}#")
+        await until(pilot, lambda: "No line has" in told(pilot))
+        await typed(pilot, "f", f"rank 1 {words}#")
+        await until_shown(pilot, "[no line is like this]")
+        assert_harmless(shown(pilot))
+        assert_harmless(told(pilot))
+        assert pilot.app.return_code is None
+
+
+async def test_lines_of_10_mb_are_searched_wrapped_and_gone_through(
+    start: Start, tmp_path: Path
+) -> None:
+    path = tmp_path / "[red]one.log"
+    path.write_text(f"{'x' * 10_000_000}\n{HOSTILE}{'y [/]' * 2_000_000}needle\n")
+    async with start(user_input=UserInput(paths=(path,), name="one.log")) as pilot:
+        await answered(pilot)
+        await press(pilot, "l", "w")
+        await until_shown(pilot, "xxxxxxxx")
+        await typed(pilot, "slash", "显存不足")
+        await until(pilot, lambda: pilot.app.query_one(LogView).current == 3)
+        await press(pilot, "G", "right_square_bracket", "g")
+        await until_shown(pilot, "xxxxxxxx")
+        assert_harmless(shown(pilot))
 
 
 @pytest.mark.slow

@@ -221,3 +221,4 @@ async def test_a_case_that_is_talked_about_is_not_taken_away(start: Start, log: 
         assert app_of(pilot).main.case is case
         await press(pilot, "f5")
         await until(pilot, lambda: app_of(pilot).main.case is not case)
+        assert app_of(pilot).main.case.done == case.done  # type: ignore[union-attr]

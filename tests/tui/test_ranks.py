@@ -9,7 +9,18 @@ import pytest
 from textual.widgets import DataTable
 
 from kb.service.input import UserInput
-from tests.tui.conftest import HEALTHY, Start, answered, app_of, paste, press, shown, told, until
+from tests.tui.conftest import (
+    HEALTHY,
+    Start,
+    answered,
+    app_of,
+    paste,
+    press,
+    shown,
+    told,
+    until,
+    until_shown,
+)
 from tui.screens.ranks import RanksScreen
 from tui.widgets.log_view import LogView
 
@@ -53,15 +64,39 @@ async def test_a_row_leads_to_its_line(start: Start) -> None:
         assert "196 [rank1]: IndexError" in shown(pilot)
 
 
-async def test_a_row_without_a_line_says_so(start: Start) -> None:
+async def test_what_the_others_said_leads_to_its_line(start: Start) -> None:
     async with start(user_input=job("acc-lora")) as pilot:
         await answered(pilot)
         await press(pilot, "r")
         await until(pilot, lambda: isinstance(pilot.app.screen, RanksScreen))
         await press(pilot, "down", "enter")
-        assert "There is no log line for this row." in told(pilot)
-        await press(pilot, "tab", "enter")
         await until(pilot, lambda: pilot.app.screen is app_of(pilot).main)
+        view = pilot.app.query_one(LogView)
+        await until(pilot, lambda: view.current not in (None, 196))
+        await until_shown(pilot, "RuntimeError: ")
+
+
+async def test_a_row_without_a_line_says_so(start: Start) -> None:
+    async with start(user_input=job("bidx-sort")) as pilot:
+        await answered(pilot)
+        await press(pilot, "r")
+        await until_shown(pilot, "printed no line in the logs")
+        table = pilot.app.screen.query_one("#ranks", DataTable)
+        signs = [cell.plain for cell in table.get_column_at(0)]
+        table.move_cursor(row=signs.index("silent"))
+        await press(pilot, "enter")
+        await until(pilot, lambda: "There is no log line for this row." in told(pilot))
+
+
+async def test_times_have_one_form_and_the_timeline_has_the_room(start: Start) -> None:
+    async with start(user_input=job("acc-lora")) as pilot:
+        await answered(pilot)
+        await press(pilot, "r")
+        await until_shown(pilot, "Timeline")
+        table = pilot.app.screen.query_one("#timeline", DataTable)
+        times = [cell.plain for cell in table.get_column_at(0)]
+        assert all(re.fullmatch(r"\d\d:\d\d:\d\d(\.\d{1,3})?", time) for time in times)
+        assert table.size.height > 12
 
 
 async def test_a_line_that_is_picked_is_seen_on_a_small_screen(start: Start) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -18,7 +19,7 @@ from textual.widgets import OptionList, Static
 
 from kb.errors import KbError
 from kb.paths import expand_user
-from kb.service.input import UserInput
+from kb.service.input import UserInput, asked_again
 from kb.service.service import SupersededError
 from tui.actions import Place, actions_of, bindings
 from tui.case import Case
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from kb.conversation.next_step import Task
     from kb.diagnosis import Match
     from kb.run import Plan
+    from kb.sessions import Session
 
 _PLACES = ((PasteBox, Place.BOX), (TalkInput, Place.TALK), (MatchList, Place.LIST))
 """Parts of the screen with keys of their own."""
@@ -60,11 +62,13 @@ class MainScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-too-narrow"), (60, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-too-low"), (20, "-low"), (30, "-high")]  # noqa: RUF012
 
-    def __init__(self, user_input: UserInput) -> None:
+    def __init__(self, user_input: UserInput, session: Session | None = None) -> None:
         super().__init__()
         self.case: Case | None = None
         self._talking = asyncio.Lock()
         self._first = user_input
+        self._session = session
+        """A case that was kept, to go on with."""
 
     def compose(self) -> ComposeResult:
         yield Static(_TOO_SMALL, id="too-small")
@@ -87,8 +91,18 @@ class MainScreen(Screen[None]):
         self.query_one("#talk").border_title = "Conversation"
         self.query_one(PasteBox).touring = True
         self.query_one(Hints).show(Place.BOX)
-        if self._first:
+        if self._session:
+            self._go_on(self._session)
+        elif self._first:
             self.ask(self._first)
+
+    @work(group="resume")
+    async def _go_on(self, session: Session) -> None:
+        """Ask again what a case began with, and say again what was said."""
+        user_input, notices = await asyncio.to_thread(asked_again, session)
+        for notice in notices:
+            self.app.tell(notice, severity="warning")
+        self.ask(user_input, session)
 
     @property
     def place(self) -> Place:
@@ -126,13 +140,13 @@ class MainScreen(Screen[None]):
         self.ask(UserInput(text=sample(event.number)))
 
     @work(exclusive=True, group="search")
-    async def ask(self, user_input: UserInput) -> None:
+    async def ask(self, user_input: UserInput, session: Session | None = None) -> None:
         """Diagnose what the user gave and show the answer; a newer one replaces it."""
         from kb.conversation import begin
 
         self._entitle(user_input)
         self.say(f"reading {user_input.title}")
-        self.query_one(LogPane).begin(user_input)
+        await self.query_one(LogPane).begin(user_input)
         try:
             diagnosis = await wrap_future(self.app.service.diagnose(user_input.open))
         except SupersededError:
@@ -145,10 +159,27 @@ class MainScreen(Screen[None]):
         self.app.remember(user_input, diagnosis)
         earlier = await asyncio.to_thread(self.app.outcomes.load)
         conversation = begin(diagnosis, earlier)
-        task = await self._task_of(conversation)
-        await self._show(Case(user_input, conversation, task=task))
+        case = Case(user_input, conversation, task=await self._task_of(conversation))
+        if session:
+            case = await self._gone_on(case, session)
+            self.app.keeper.go_on(session)
+        else:
+            self.app.keeper.begin(user_input, diagnosis)
+        self.app.keeper.stands(case)
+        await self._show(case)
         for notice in diagnosis.notices:
             self.app.tell(notice, severity="warning")
+
+    async def _gone_on(self, case: Case, session: Session) -> Case:
+        """After all that was said and done."""
+        try:
+            for message in session.messages:
+                reply = self.app.service.reply(case.conversation, message)
+                case = case.said(await wrap_future(reply), None)
+        except KbError as error:
+            self.app.tell(str(error), severity="error")
+        task = await self._task_of(case.conversation)
+        return msgspec.structs.replace(case, task=task, done=case.done | frozenset(session.done))
 
     def _entitle(self, user_input: UserInput) -> None:
         """Say in the box what the answer is about, unless something else is being typed."""
@@ -227,6 +258,7 @@ class MainScreen(Screen[None]):
             case = self.case
             if case is None:
                 return
+            self.app.keeper.said(event.text)
             reply = self.app.service.reply(case.conversation, event.text)
             try:
                 conversation = await wrap_future(reply)
@@ -237,6 +269,7 @@ class MainScreen(Screen[None]):
             if self.case and self.case.user_input is case.user_input:
                 self.app.keep_outcome(case.conversation, conversation)
                 self.case = self.case.said(conversation, task)
+                self.app.keeper.stands(self.case)
                 await self._show_matches(self.case)
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
@@ -342,9 +375,9 @@ class MainScreen(Screen[None]):
             self.action_again()
 
     def action_again(self) -> None:
-        """Diagnose what the log holds by now."""
+        """Diagnose what the log holds by now; what was said and done of the case stays."""
         if self.case:
-            self.ask(self.case.user_input)
+            self.ask(self.case.user_input, self.app.keeper.session)
 
     def action_next_step(self) -> None:
         """Go to the next step of the fix."""
@@ -374,6 +407,7 @@ class MainScreen(Screen[None]):
         task = self.current_task
         if self.case and isinstance(task, FixStep) and self._brought():
             self.case = self.case.ticked(task.incident.id, task.number - 1)
+            self.app.keeper.stands(self.case)
             self.query_one(Detail).tick(self.case.done_of(task.incident.id))
 
     async def action_copy_command(self) -> None:

@@ -13,8 +13,9 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from kb.job import Group, Job, QuotedLine
-from kb.views.job_names import group_name, rank_and_host
+from kb.views.job_names import clock, group_name, rank_and_host, without_time
 from tui.actions import Place, bindings
+from tui.service_app import ServiceApp
 from tui.widgets.hints import Hints
 
 Line = tuple[str | None, int]
@@ -31,6 +32,7 @@ class _Row(msgspec.Struct, frozen=True):
 class RanksScreen(Screen[Line | None]):
     """The job in rows; ends with the line of the row that is picked."""
 
+    app: ServiceApp
     BINDINGS = bindings(Place.RANKS)
     PLACES = (Place.RANKS,)
 
@@ -42,7 +44,7 @@ class RanksScreen(Screen[Line | None]):
 
     def compose(self) -> ComposeResult:
         yield Static(_headline(self._job), classes="headline")
-        with Vertical(classes="pane") as ranks:
+        with Vertical(classes="pane", id="ranks-pane") as ranks:
             ranks.border_title = "Ranks"
             yield DataTable[Text](
                 id="ranks",
@@ -77,7 +79,7 @@ class RanksScreen(Screen[Line | None]):
             if line:
                 self.dismiss(line)
             else:
-                self.app.notify("There is no log line for this row.")
+                self.app.tell("There is no log line for this row.")
 
 
 def _fill(table: DataTable[Text], columns: Sequence[str], rows: Sequence[_Row]) -> None:
@@ -101,7 +103,8 @@ def _rows(job: Job) -> Iterator[_Row]:
     if missing:
         yield _Row("silent", group_name(Group(tuple(missing), "")), "printed no line in the logs")
     for group in job.others:
-        yield _Row("then", group_name(group), group.text)
+        place = None if group.line is None else (group.file, group.line)
+        yield _Row("then", group_name(group), group.text, place)
     for line in job.earlier:
         yield _row("earlier attempt", line)
 
@@ -114,11 +117,10 @@ def _missing(job: Job) -> list[int]:
 
 def _row(sign: str, quoted: QuotedLine) -> _Row:
     line = None if quoted.line is None else (quoted.file, quoted.line)
-    text = (quoted.text or quoted.file or "").replace(quoted.time or "\0", "").strip()
-    return _Row(sign, rank_and_host(quoted), text, line)
+    return _Row(sign, rank_and_host(quoted), without_time(quoted) or quoted.file or "", line)
 
 
 def _moment(quoted: QuotedLine) -> _Row:
-    row = _row(quoted.time or "", quoted)
+    row = _row(clock(quoted), quoted)
     is_of_nobody = quoted.rank is None and quoted.host is None
     return msgspec.structs.replace(row, name="") if is_of_nobody else row

@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
-from textual.worker import get_current_worker
+from textual.worker import Worker, get_current_worker
 
 from kb.errors import KbError
 from tui.actions import Place, bindings
@@ -92,6 +92,7 @@ class LogPane(Vertical):
         self._growth: Growth | None = None
         self._following = False
         self._waiting_looks = 0
+        self._looking: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         yield LogView()
@@ -100,13 +101,14 @@ class LogPane(Vertical):
 
     def on_mount(self) -> None:
         """Look at what is followed."""
-        self.set_interval(_LOOK_SECONDS, self._look)
+        self.set_interval(_LOOK_SECONDS, self._look_again)
 
-    def begin(self, user_input: UserInput) -> None:
+    async def begin(self, user_input: UserInput) -> None:
         """Remember how long the files are before they are diagnosed: what is added comes after."""
         from tui.growth import Growth
 
-        self._growth = Growth(() if user_input.spooled else user_input.paths)
+        paths = () if user_input.spooled else user_input.paths
+        self._growth = await asyncio.to_thread(Growth, paths)
         self._following = user_input.followed
         self._waiting_looks = 0
 
@@ -356,11 +358,16 @@ class LogPane(Vertical):
 
     # Following: the file that is shown grows by itself; all files are looked at for failures.
 
-    @work(exclusive=True, group="look")
-    async def _look(self) -> None:
-        growth = self._growth
-        if growth is None or not self._following:
-            return
+    def _look_again(self) -> None:
+        if (
+            self._following
+            and self._growth
+            and (self._looking is None or self._looking.is_finished)
+        ):
+            self._looking = self._look(self._growth)
+
+    @work(group="look")
+    async def _look(self, growth: Growth) -> None:
         try:
             added = await asyncio.to_thread(growth.look, await self._loaded_markers())
         except KbError as error:

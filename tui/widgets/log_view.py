@@ -18,7 +18,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.worker import get_current_worker
+from textual.worker import Worker, get_current_worker
 
 from tui.visible import WRITTEN_OUT
 from tui.widgets.overview import overview
@@ -126,10 +126,11 @@ class LogView(ScrollView):
         """Parts of the first line that lie above the view, where lines are wrapped."""
         self._jumping_to: int | None = None
         self._aim = ""
+        self._looking: Worker[None] | None = None
 
     def on_mount(self) -> None:
         """Let the scrollbar show where the evidence lies, and look whether the file grows."""
-        self.set_interval(_LOOK_SECONDS, self._look)
+        self.set_interval(_LOOK_SECONDS, self._look_again)
         self._refresh_scrollbars()
         # The library documents an assignment to one scrollbar, its annotation forbids it.
         self.vertical_scrollbar.renderer = overview(self.evidence_rows)  # type: ignore[misc]
@@ -304,7 +305,11 @@ class LogView(ScrollView):
                 return
             self.post_message(self.Sifted(self))
 
-    @work(thread=True, exclusive=True, group="look")
+    def _look_again(self) -> None:
+        if self._looking is None or self._looking.is_finished:
+            self._looking = self._look()
+
+    @work(thread=True, group="look")
     def _look(self) -> None:
         """In a thread, because a file server may keep it waiting."""
         lines = self._lines

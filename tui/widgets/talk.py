@@ -176,8 +176,10 @@ class Talk(Vertical):
         """Show all that was said, what is asked, and what could be said next."""
         turns = self.query_one("#turns", VerticalScroll)
         shown = len(turns.children)
+        # Of a case that goes on, the last turn of the user and the reply to it are the newest.
+        newest = max(shown, len(conversation.turns) - 2)
         rows = [
-            TurnRow(turn, _read_in(turn, conversation), newest=number == shown)
+            TurnRow(turn, _read_in(turn, conversation), newest=number == newest)
             for number, turn in enumerate(conversation.turns[shown:], shown)
         ]
         await turns.mount_all(rows)

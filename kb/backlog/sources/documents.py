@@ -10,6 +10,7 @@ import msgspec
 
 from kb.backlog.model import Post, Role, Thread
 from kb.backlog.sources.fields import (
+    ITEM,
     Part,
     Piece,
     part_named,
@@ -30,6 +31,7 @@ _TROUBLE = re.compile(
     r"|报错|错误|失败|异常|故障|问题|超时|卡住|崩溃|不支持|无法|丢失|中断|缺失|溢出|不足|怎么|如何",
     re.IGNORECASE,
 )
+_FAQ = re.compile(r"faq|frequently|常见问题|疑难", re.IGNORECASE)
 _IS_TEMPLATE = re.compile(r"\{\{ ?[a-z]+ [a-z][^{}\n]{1,80}\}\}|\byyyy-mm-dd\b", re.IGNORECASE)
 _TAG = re.compile(
     r"</?(?:br|span|div|p|center|font|sub|sup|small|a)\b[^<>\n]{0,300}/?>", re.IGNORECASE
@@ -51,6 +53,8 @@ class _Place(msgspec.Struct, frozen=True):
     date: datetime | None = None
     url: str | None = None
     labels: tuple[str, ...] = ()
+    is_faq: bool = False
+    """Each heading is a question, whether it asks or not."""
 
     def below(self, section: Section) -> _Place:
         title = plain_title(section.title)
@@ -58,6 +62,7 @@ class _Place(msgspec.Struct, frozen=True):
             self,
             titles=(*self.titles, title) if title else self.titles,
             date=date_in(title) or self.date,
+            is_faq=self.is_faq or _FAQ.search(title) is not None,
         )
 
 
@@ -73,6 +78,7 @@ def threads_of_document(text: str, file: str) -> Iterator[Thread | Skipped]:
         file,
         titles=tuple(filter(None, [fields.get("title", "")])),
         date=read_time(fields.get("date", "")) or date_in(file),
+        is_faq=_FAQ.search(file) is not None,
         url=next(
             (url for name in ("url", "link") if (url := fields.get(name, ""))[:4] == "http"), None
         ),
@@ -90,7 +96,7 @@ def threads_of_document(text: str, file: str) -> Iterator[Thread | Skipped]:
 def _threads(section: Section, place: _Place, depth: int = 0) -> Iterator[Thread]:
     if depth > _MAX_DEPTH:
         return
-    if question := _question(section):
+    if question := _question(section) or _asked(section, place):
         yield from _answered(question, section, place)
         return
     own = list(pieces(section.body))
@@ -134,6 +140,13 @@ def _question(section: Section) -> str | None:
     return title if section.level > 1 and title.endswith(("?", "？")) else None
 
 
+def _asked(section: Section, place: _Place) -> str | None:
+    """The heading of a section of questions, which needs not ask."""
+    is_leaf = place.is_faq and section.level > 1 and not section.parts
+    is_told = is_leaf and not tells_a_case([piece.part for piece in pieces(section.body)])
+    return plain_title(section.title) if is_told and joined(section.body) else None
+
+
 def _answered(question: str, section: Section, place: _Place) -> Iterator[Thread]:
     """A question and what is written below it: the answer, unless a part of it is named so.
     Further questions may follow in the same section."""
@@ -160,7 +173,8 @@ def _cases(found: Sequence[Piece], place: _Place) -> Iterator[Thread]:
     for piece in found:
         kinds = {known.part for known in case}
         begins = piece.part is Part.QUESTION or (
-            piece.part is Part.SYMPTOM and not kinds.isdisjoint((Part.REMEDY, Part.ANSWER))
+            piece.part in (Part.SYMPTOM, Part.STORY)
+            and not kinds.isdisjoint((Part.REMEDY, Part.ANSWER))
         )
         if begins and case:
             yield _told(case, place)
@@ -174,7 +188,11 @@ def _told(found: Sequence[Piece], place: _Place) -> Thread:
     question = next((piece.text for piece in found if piece.part is Part.QUESTION), "")
     if question:
         found = [piece for piece in found if piece.part is not Part.QUESTION]
-        return _thread(" ".join(plain_title(question).split()), found, place)
+        return _thread(plain_title(question), found, place)
+    item = found[0].text if ITEM.match(found[0].text) else ""
+    if item and place.titles:
+        first = re.split(r"(?<=[.。:：!?])\s|\n", ITEM.sub("", item, count=1))[0]
+        return _thread(f"{place.titles[-1]}: {plain_title(first)}", found, place)
     return _thread("", found, place)
 
 

@@ -66,9 +66,13 @@ _QUESTION = re.compile(
     r"\s*(?:\*\*|__)?\s*[.:：、．]\s*(?:\*\*|__)?\s*(?P<question>\S.*?)(?:\*\*|__)?\s*$",
     re.IGNORECASE,
 )
+ITEM = re.compile(r"\d{1,2}[.)、][ \t]*(?=\S)")
+"""An item of a list. Behind parts that lie within an item, the next one is another case."""
 _NUMBERING = re.compile(r"^[\s\d.)(（）、一二三四五六七八九十]*(?=[^\d.])")
 _MARKUP = re.compile(
-    r"[*_`#]+|<[^<>]*>|\{#[^{}]*\}|:\w+:|[\U0001F300-\U0001FAFF\u2600-\u27BF\ufe0f]+"
+    r"[*`]+|(?<![\w\\])_(?![\s_])|(?<![\s_\\])_(?!\w)|^#+|#+$|\{#[^{}]*\}|(?<!\S):[a-z_]+:(?!\S)"
+    r"|</?(?:br|span|a|img|b|i|em|code|p|div|small|sub|sup)\b[^<>]*>|\\(?=[_*<>#\[\]])"
+    r"|[\U0001F300-\U0001FAFF\u2600-\u27BF\ufe0f]+"
 )
 _MAX_NAME_CHARACTERS = 60
 
@@ -102,14 +106,16 @@ def question_in(line: str) -> str | None:
 def pieces(lines: Iterable[Line]) -> Iterator[Piece]:
     """The parts of a report, in their order."""
     part, held = Part.STORY, list[Line]()
+    is_item = False
     for line in lines:
         opened = None if line.is_code else _opened(line.text)
-        if opened is None:
+        if opened is None and not (is_item and not line.is_code and ITEM.match(line.text)):
             held.append(line)
             continue
         if held:
             yield Piece(part, joined(held))
-        part, rest = opened
+        part, rest = opened or (Part.STORY, line.text)
+        is_item = opened is not None and line.text[:1].isspace()
         held = [Line(rest, is_code=False)] if rest else []
     if held or part is not Part.STORY:
         yield Piece(part, joined(held))

@@ -26,6 +26,9 @@ _FIELD = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _HEAD = re.compile(r"\s*(?:#{1,6}[ \t]+(?P<title>[^\n]+))")
+_HEAD_OF_MIRROR = re.compile(
+    r"\s*#{1,6}[ \t][^\n]{0,10}\[#\d+\]\(https?://[^()\s]+/(?:issues|discussions|pull)/\d+\)"
+)
 _NUMBER = re.compile(r"\[?#(?P<number>\d+)\]?(?:\((?P<url>https?://[^()\s]+)\))?[ \t]*[-:–]?[ \t]*")
 _SEVERAL = re.compile(r"^#{1,3}[ \t]+(?:Issue|Bug|Ticket)[ \t]+#?[\w/-]+[ \t]*[:–-]", re.MULTILINE)
 _DESCRIPTION = re.compile(
@@ -47,6 +50,8 @@ def is_mirror(text: str) -> bool:
     if names & {"state", "status"} and names & {"created", "opened", "author", "link", "url"}:
         return True
     if _SEVERAL.search(text) and "**Link**" in text:
+        return True
+    if _HEAD_OF_MIRROR.match(text):
         return True
     fields, _ = front_matter(head)
     return {"state", "number"} <= fields.keys() or (

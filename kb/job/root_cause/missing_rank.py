@@ -77,7 +77,11 @@ def _missing(attempt: Attempt, waiting: list[RankLog], stopped: list[RankLog]) -
         or odd_ones(list(attempt.ranks.values()))
     )
     if not candidates:
-        fallback = _desync(_odd_tracebacks(attempt.ranks.values())) or _lost_launcher(attempt)
+        fallback = (
+            _desync(_odd_tracebacks(attempt.ranks.values()))
+            or _lost_launcher(attempt)
+            or _too_few_nodes(waiting)
+        )
         if fallback:
             return fallback
     culprits = [Culprit(log.rank, log.host, _last_line(log)) for log in candidates]
@@ -85,6 +89,15 @@ def _missing(attempt: Attempt, waiting: list[RankLog], stopped: list[RankLog]) -
     if stopped or any(log.role is FaultRole.TIMED_OUT for log in waiting):
         return _hang(culprits)
     return RootCause(FailureKind.SIGNAL, tuple(culprits), Explanation.CRASH)
+
+
+def _too_few_nodes(waiting: Iterable[RankLog]) -> RootCause | None:
+    """Nodes waited for others to join, and no line names who did not: whoever says so did."""
+    for log in waiting:
+        line = log.failure
+        if line and log.role is FaultRole.TIMED_OUT and line.kind is FailureKind.RENDEZVOUS:
+            return RootCause(line.kind, (Culprit(None, None, line),), Explanation.NEVER_JOINED)
+    return None
 
 
 def _last_line(log: RankLog) -> LogLine | None:

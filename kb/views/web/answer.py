@@ -46,6 +46,7 @@ def answer_page(pages: Pages, diagnosis: Diagnosis) -> str:
         confidences={match.id: match.confidence for match in answer.matches},
         sentence=without_incident(diagnosis),
         said=said,
+        risk=diagnosis.next.check.header.cost.risk.in_words if diagnosis.next else None,
         is_match=answer.verdict == Verdict.MATCH,
         playbook=None if answer.verdict == Verdict.MATCH else next(iter(answer.playbooks), None),
         notices=without_secrets(list(diagnosis.notices)),

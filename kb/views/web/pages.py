@@ -16,6 +16,7 @@ from kb.guides import Record
 from kb.incident import Incident, Kind
 from kb.log.clean import drop_controls
 from kb.verdict import percent
+from kb.views.markup import to_inline_html
 
 DIRECTORIES = MappingProxyType(
     {
@@ -82,7 +83,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters.update(percent=percent, place=place_of)
+        environment.filters.update(percent=percent, place=place_of, prose=to_inline_html)
         return environment
 
 

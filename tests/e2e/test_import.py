@@ -1,0 +1,256 @@
+"""`kb import`: a backlog becomes leads, below the records and without any effect on them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.conftest import Run
+from tests.e2e.conftest import QUESTION, Small
+
+SCHEMA = json.loads(Path("docs/ask.schema.json").read_text(encoding="utf-8"))
+ERROR = "EntityTooLarge: your proposed upload exceeds the maximum allowed object size"
+ASKED = f"botocore.errorfactory.ClientError: {ERROR}"
+
+
+def issue(number: int, title: str, body: str, *comments: str, **other: Any) -> dict[str, Any]:
+    """As `gh issue list --json` prints it."""
+    return {
+        "number": number,
+        "title": title,
+        "body": body,
+        "url": f"https://github.com/team/train/issues/{number}",
+        "state": "CLOSED" if comments else "OPEN",
+        "createdAt": "2025-03-01T10:00:00Z",
+        "author": {"login": "reporter"},
+        "comments": [
+            {
+                "author": {"login": "keeper"},
+                "authorAssociation": "MEMBER",
+                "body": text,
+                "createdAt": "2025-03-02T10:00:00Z",
+            }
+            for text in comments
+        ],
+        **other,
+    }
+
+
+BUCKET = issue(
+    7,
+    "Checkpoint upload to the object store fails for large shards",
+    f"Since we doubled the model, saving ends with an error.\n\n```\n{ASKED}\n```\n",
+    "Fixed by using multipart uploads: set `multipart_threshold` to 64 MB. That solved it.",
+)
+OTHERS = [
+    issue(number, f"Loss curve {number} is drawn in white on white", "I cannot see the curves.")
+    for number in range(8, 30)
+]
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    path = tmp_path / "issues.json"
+    path.write_text(json.dumps([BUCKET, *OTHERS]))
+    return path
+
+
+@pytest.fixture
+def mine(small: Small) -> Small:
+    """An installation whose user has no imports yet."""
+    return small
+
+
+def leads(small: Small, text: str = ASKED) -> list[dict[str, Any]]:
+    answer = json.loads(small.kb("ask", "--json", stdin=text.encode()).stdout)
+    jsonschema.validate(answer, SCHEMA)
+    return list(answer["leads"])
+
+
+def imported(small: Small, *arguments: str | Path) -> str:
+    run = small.kb("import", *arguments, stdin=b"")
+    assert run.returncode == 0, run.stderr
+    return run.stdout.decode()
+
+
+def test_an_export_of_issues_becomes_leads(mine: Small, export: Path) -> None:
+    assert "23 added" in imported(mine, export, "--into", "team")
+    lead = leads(mine)[0]
+    assert lead["url"] == BUCKET["url"]
+    assert lead["source"].startswith("issues.json#")
+    assert lead["resolved"]
+    assert "multipart_threshold" in lead["fix"]
+    shown = mine.kb("ask", stdin=ASKED.encode()).stdout.decode()
+    assert "not reviewed" in shown
+    assert BUCKET["url"] in shown
+    assert "team: 23 reports" in mine.kb("doctor", stdin=b"").stdout.decode()
+
+
+def test_a_second_run_takes_in_only_what_changed(mine: Small, export: Path) -> None:
+    imported(mine, export, "--into", "team")
+    assert "not read again" in imported(mine, export, "--into", "team")
+    solved = issue(8, OTHERS[0]["title"], OTHERS[0]["body"], "Fixed in 2.1, thanks!")
+    newer = export.with_name("newer.json")
+    newer.write_text(
+        json.dumps([BUCKET, solved, issue(99, "Needs a new logo for the team", "Ours is old.")])
+    )
+    said = imported(mine, newer, "--into", "team")
+    assert "team: 24 reports; 1 added, 1 changed, 0 removed, 1 unchanged" in said
+
+
+def test_a_conversation_opens_a_lead(mine: Small, export: Path) -> None:
+    imported(mine, export, "--into", "team")
+    said = mine.kb("chat", ASKED, stdin=b"show lead 1\nshow lead 9\n").stdout.decode()
+    assert "not reviewed by" in said
+    assert "multipart_threshold" in said
+    assert str(BUCKET["url"]) in said
+
+
+def test_a_lead_becomes_a_draft(mine: Small, export: Path, tmp_path: Path) -> None:
+    imported(mine, export, "--into", "team")
+    identifier = leads(mine)[0]["id"]
+    draft = tmp_path / "draft.md"
+    run = mine.kb("new", "--from-report", identifier, "-o", draft, stdin=b"")
+    assert run.returncode == 0, run.stderr
+    text = draft.read_text()
+    assert "multipart_threshold" in text
+    assert str(BUCKET["url"]) in text
+    assert "EntityTooLarge" in text
+    nobody = mine.kb("new", "--from-report", "nobody", stdin=b"")
+    assert nobody.returncode == 2
+    assert b"`nobody`" in nobody.stderr
+
+
+def test_gaps_are_what_was_reported_most_often(mine: Small, tmp_path: Path) -> None:
+    same = [
+        {**BUCKET, "number": n, "url": f"https://github.com/team/train/issues/{n}"}
+        for n in (7, 8, 9)
+    ]
+    path = tmp_path / "issues.json"
+    path.write_text(json.dumps([*same, OTHERS[5]]))
+    imported(mine, path, "--into", "team")
+    (row,) = imported(mine, "--gaps", "--into", "team").splitlines()
+    assert row.split()[:4] == ["3", "times", "1", "days"]
+
+
+def test_a_bundle_carries_an_import_to_another_machine(
+    mine: Small, export: Path, tmp_path: Path
+) -> None:
+    imported(mine, export, "--into", "team")
+    bundle = tmp_path / "team.kbz"
+    imported(mine, "--bundle", bundle, "--into", "team")
+    assert bundle.stat().st_mode & 0o077 == 0
+    before = leads(mine)
+    imported(mine, "--forget", "team")
+    assert leads(mine) == []
+    imported(mine, bundle, "--into", "team")
+    assert leads(mine) == before
+    taken = mine.kb("import", "--bundle", bundle, "--into", "team", stdin=b"")
+    assert taken.returncode == 2, "no file is overwritten"
+    bundle.write_bytes(bundle.read_bytes()[:-40])
+    cut = mine.kb("import", bundle, "--into", "other", stdin=b"")
+    assert cut.returncode == 2
+    assert b"Traceback" not in cut.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nowhere.json", "--into", "team"),
+        ("nowhere.json",),
+        ("--gaps",),
+        ("--gaps", "--into", "nobody"),
+        ("--forget", "nobody"),
+        ("nowhere.json", "--into", "../up"),
+        ("nowhere.json", "--into", "team", "--map", "title"),
+    ],
+)
+def test_wrong_use_is_one_sentence(kb: Run, arguments: tuple[str, ...]) -> None:
+    run = kb("import", *arguments)
+    assert run.returncode == 2
+    assert b"Traceback" not in run.stderr
+    assert run.stderr.strip()
+
+
+def timeless(small: Small, text: bytes) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(small.kb("ask", "--json", stdin=text).stdout)
+    return {**answer, "elapsed_ms": 0, "leads": []}
+
+
+def test_the_records_answer_the_same_beside_an_import(mine: Small, export: Path) -> None:
+    texts = (QUESTION, ASKED.encode(), b"it hangs in the first all_reduce", "显存不足".encode())
+    alone = [timeless(mine, text) for text in texts]
+    imported(mine, export, "--into", "team")
+    assert [timeless(mine, text) for text in texts] == alone
+    data = mine.cache / "data" / "backlog" / "team.backlog"
+    data.write_bytes(b"garbage" * 10_000)
+    assert [timeless(mine, text) for text in texts] == alone
+
+
+def test_a_match_shows_no_lead_and_opens_no_import(mine: Small, tmp_path: Path) -> None:
+    path = tmp_path / "issues.json"
+    path.write_text(
+        json.dumps([issue(1, "Shared memory", QUESTION.decode(), "Fixed with a larger /dev/shm.")])
+    )
+    imported(mine, path, "--into", "team")
+    (mine.cache / "data" / "backlog" / "team.backlog").write_bytes(b"garbage")
+    run = mine.kb("ask", "--json", stdin=QUESTION)
+    answer = json.loads(run.stdout)
+    assert (answer["verdict"], answer["leads"], run.stderr) == ("match", [], b"")
+
+
+def test_two_imports_into_one_name_at_once_are_refused(mine: Small, export: Path) -> None:
+    from filelock import FileLock
+
+    imported(mine, export, "--into", "team")
+    with FileLock(mine.cache / "data" / "backlog" / "team.lock"):
+        run = mine.kb("import", export, "--into", "team", stdin=b"")
+    assert run.returncode == 2
+    assert b"another kb import writes to `team`" in run.stderr
+
+
+@pytest.mark.slow
+def test_what_was_done_survives_a_kill_at_any_moment(mine: Small, tmp_path: Path) -> None:
+    path = tmp_path / "issues.json"
+    path.write_text(
+        json.dumps(
+            [issue(n, f"Step {n} of run {n} is slow", f"It takes {n} s.") for n in range(1, 900)]
+        )
+    )
+    command = [sys.executable, "-P", "-m", "kb", "import", str(path), "--into", "team"]
+    database = mine.cache / "data" / "backlog" / "team.backlog"
+    kept = 0
+    for patience in (0.8, 1.2, 1.6, 2.2, 3.0):
+        process = subprocess.Popen(
+            command, env=mine.environment(), cwd=mine.home, stderr=subprocess.PIPE
+        )
+        time.sleep(patience)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stderr.close()
+        now = _count(database)
+        assert now >= kept, "what was there is still there"
+        kept = now
+    assert "team: 899 reports" in imported(mine, path, "--into", "team")
+
+
+def _count(database: Path) -> int:
+    import sqlite3
+
+    if not database.exists():
+        return 0
+    with sqlite3.connect(database) as connection:
+        if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            return 0
+        count = connection.execute("SELECT count(*) FROM reports").fetchone()[0]
+    connection.close()
+    return int(count)
