@@ -9,6 +9,7 @@ Errors raised on purpose. Each message tells the user in one sentence what to do
   x LogError          input that cannot be read; carries the path
   x MissingExtraError an optional dependency is not installed; says how to install it
   x OutputError       a file of results cannot be written or continued
+  x RunError          a command is not run here, or did not run to its end
   x SettingsError     the configuration file or an environment variable is wrong
 
 The errors of the package `index` have the same root and are in `index.errors`.
@@ -100,6 +101,10 @@ class MissingExtraError(KbError):
 
 class OutputError(KbError):
     """A file of results cannot be written or continued."""
+
+
+class RunError(KbError):
+    """A command is not run here, or did not run to its end."""
 
 
 class SettingsError(KbError):

@@ -123,6 +123,8 @@ class Step(msgspec.Struct, frozen=True):
     language: str = ""
     """Of the fenced command, as written behind the fence."""
     why: str | None = None
+    read_only: bool = False
+    """The command changes nothing and disturbs nobody: it may be run from the screen."""
 
 
 class Distinction(msgspec.Struct, frozen=True):

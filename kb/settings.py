@@ -43,6 +43,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 30
     """Days that a case is kept after the last thing that happened in it; see `kb cases`."""
 
+    run: bool = True
+    """Read-only checks can be run from the screen and from `kb chat`, each after you have seen it
+    and said yes. With `false`, commands are only copied."""
+
     covered: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
     """The share of your failures whose record is in the index, between 0 and 1; `kb audit` counts
     it. Confidences follow it. Without it, the share is that of the reports of the calibration."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ def run(
     app = KbApp(settings, UserInput() if session else from_arguments(paths, follow), session)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
-    app.run()
+    try:
+        app.run()
+    finally:
+        if running := sys.modules.get("kb.run"):
+            running.end_all()
     app.keeper.close()
     if app.return_code != 0:  # Textual has printed why
         raise KbError("the screen broke down; kb ask answers without it")

@@ -110,6 +110,15 @@ ACTIONS = (
         in_footer=True,
     ),
     Action(
+        "run_here", Place.ANSWER, "exclamation_mark", "run",
+        "Run the command here if it is read-only, after you have seen it and said yes.",
+        in_footer=True,
+    ),
+    Action(
+        "copy_for_all", Place.ANSWER, "a", "all nodes",
+        "Copy the command for all nodes of the job: srun, kubectl or clush.",
+    ),
+    Action(
         "tick", Place.ANSWER, "space", "done",
         "Mark the step of the fix as done, or as not done.", in_footer=True,
     ),

@@ -56,7 +56,8 @@ def _cut(text: str, width: int) -> str:
 
 def name_cut(name: str, width: int) -> str:
     """A name in a row of a width; its end tells as much as its beginning."""
-    if len(name) <= max(width, _MIN_NAME_CHARACTERS):
+    width = max(width, _MIN_NAME_CHARACTERS)
+    if len(name) <= width:
         return name
     tail = width // 2
     return f"{name[: width - tail - 1]}…{name[-tail:]}"

@@ -18,6 +18,7 @@ from kb.cli.case import (
     resume_option,
 )
 from kb.cli.exit_codes import ExitCode, of_verdict
+from kb.cli.running import Running
 from kb.cli.talk import MAX_MESSAGE_BYTES, Face, ForPeople, ForPrograms
 from kb.cli.terminal import say
 from kb.conversation import Conversation, begin, greet, leave_empty, leave_too_long
@@ -68,7 +69,7 @@ def command(
         raise click.UsageError("no error given; add TEXT or -f PATH (stdin holds the messages)")
     with open_service(settings) as service:
         talk = _Talk(
-            ForPrograms(service) if jsonl else ForPeople(),
+            ForPrograms(service) if jsonl else ForPeople(Running(service, settings)),
             service,
             Outcomes(settings, say),
             sessions,

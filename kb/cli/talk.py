@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from kb.cli.keyboard import typed
+from kb.cli.running import Running, asks_to_run
 from kb.cli.terminal import put, put_json, show
 from kb.conversation import Conversation
 from kb.diagnosis import Diagnosis
@@ -40,6 +41,10 @@ class Face(Protocol):
 class ForPeople:
     """What is typed or pasted at a terminal, or each line of a pipe; until `quit`."""
 
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._shown: Conversation | None = None
+
     def opened(self, diagnosis: Diagnosis) -> Diagnosis:
         """All of it: people see their own text."""
         return diagnosis
@@ -50,6 +55,8 @@ class ForPeople:
             said = line and line.strip()
             if said and said.lower() in _LEAVE:
                 return
+            if said and self._shown and sys.stdin.isatty() and asks_to_run(said):
+                said = self._running.run(self._shown)
             if said != "":
                 yield said
 
@@ -58,6 +65,10 @@ class ForPeople:
         from kb.views.chat import render
 
         show(render(conversation, before), paged=False)
+        self._shown = conversation
+        hint = self._running.hint(conversation) if sys.stdin.isatty() else ""
+        if hint:
+            put(hint)
 
 
 class ForPrograms:

@@ -27,6 +27,8 @@ HEADINGS: Mapping[str, Heading] = {
 }
 
 _SOURCE = re.compile(r"^Source: (?P<source>.+)$", re.DOTALL)
+_READ_ONLY = "read-only"
+"""Stands behind the language of a command that changes nothing."""
 _DISTINCTION = re.compile(r"^`(?P<other>[^`]+)`:\s+(?P<question>.+)$", re.DOTALL)
 
 
@@ -77,7 +79,8 @@ def _written_block(block: EvidenceBlock) -> str:
 
 
 def _written(number: int, step: Step) -> str:
-    command = None if step.command is None else fenced(step.command, step.language)
+    mark = f" {_READ_ONLY}" if step.read_only else ""
+    command = None if step.command is None else fenced(step.command, step.language + mark)
     parts = [part for part in (step.text, command, step.why) if part]
     marker = f"{number}. "
     return marker + textwrap.indent("\n\n".join(parts), " " * len(marker)).lstrip(" ")
@@ -115,11 +118,20 @@ def _step(reader: Reader, item: SyntaxTreeNode) -> Step | None:
             "split it into one step per command",
         )
     why = reader.as_written(rest) if rest else None
+    language, _space, mark = (fence.info if fence else "").partition(" ")
+    if mark not in ("", _READ_ONLY):
+        reader.report(
+            first_line(item),
+            rules.WrongStep,
+            f"the command of a step is marked as {mark!r}",
+            f"write `{_READ_ONLY}` behind its language if it changes nothing, or else nothing",
+        )
     return Step(
         text=parts[0].children[0].content,
         command=fence.content.removesuffix("\n") if fence else None,
-        language=fence.info if fence else "",
+        language=language,
         why=textwrap.dedent(why) if why else None,
+        read_only=mark == _READ_ONLY,
     )
 
 

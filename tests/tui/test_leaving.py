@@ -125,6 +125,15 @@ async def test_going_back_from_a_draft_of_an_incident_asks(start: Start) -> None
         await until(pilot, lambda: pilot.app.screen is app_of(pilot).main)
 
 
+async def test_a_draft_in_which_nothing_was_typed_is_left_without_a_question(start: Start) -> None:
+    async with start() as pilot:
+        await paste(pilot, UNKNOWN)
+        await press(pilot, "n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DraftScreen))
+        await press(pilot, "escape")
+        await until(pilot, lambda: pilot.app.screen is app_of(pilot).main)
+
+
 async def test_esc_goes_back_one_level(start: Start) -> None:
     async with start() as pilot:
         await paste(pilot, SHM)

@@ -31,8 +31,12 @@ class DraftScreen(Screen[Path | None]):
         super().__init__()
         self._draft = render(record)
         self._path = directory / f"{record.id}.md"
-        self.is_draft = True
-        """Leaving loses it until it is written."""
+        self._is_written = False
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether leaving loses what was typed."""
+        return not self._is_written and self.query_one("#draft", TextArea).text != self._draft
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="pane") as pane:
@@ -53,5 +57,5 @@ class DraftScreen(Screen[Path | None]):
         except OutputError as error:
             self.query_one("#wrong", Static).update(Content(strip_controls(str(error))))
             return
-        self.is_draft = False
+        self._is_written = True
         self.dismiss(written)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from asyncio import wrap_future
 from datetime import datetime
 from pathlib import Path
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from kb.conversation import Conversation
     from kb.conversation.next_step import Task
     from kb.diagnosis import Match
+    from kb.run import Plan
     from kb.sessions import Session
 
 _PLACES = ((PasteBox, Place.BOX), (TalkInput, Place.TALK), (MatchList, Place.LIST))
@@ -281,6 +283,7 @@ class MainScreen(Screen[None]):
     def _away(self) -> Iterator[str]:
         """The actions that would do nothing now."""
         from kb.conversation.done_steps import FixStep
+        from kb.run import why_off
 
         case, task = self.case, self.current_task
         if case is None:
@@ -294,6 +297,8 @@ class MainScreen(Screen[None]):
             yield "next_step"
         if task is None or command_of(task) is None:
             yield "copy_command"
+        if task is None or why_off(self.app.settings) or self._plan(task) is None:
+            yield "run_here"
         if self.query_one(MatchList).option_count < _SEVERAL:
             yield "next_candidate"
         if not case.matches:
@@ -327,7 +332,7 @@ class MainScreen(Screen[None]):
     def _brought(self) -> bool:
         """Whether the step that a key is about was on the screen; it is now."""
         detail = self.query_one(Detail)
-        if detail.shows_step:
+        if detail.display and detail.shows_step:
             return True
         self._leave_log()
         self.remove_class("-talking")
@@ -415,6 +420,72 @@ class MainScreen(Screen[None]):
             self.app.tell(f"{title_of(task)} has no command.")
         else:
             self.app.tell(await copy(command, self.app), title=f"{title_of(task)}: command")
+
+    async def action_copy_for_all(self) -> None:
+        """Copy the command of the current step for all nodes; it is not run."""
+        from kb.conversation.replies.everywhere import command_for_all
+
+        task = self.current_task
+        if self.case is None or task is None or not self._brought():
+            return
+        command = command_for_all(task, self.case.conversation)
+        if command is None:
+            self.app.tell("This is no command that looks at each node.")
+        else:
+            self.app.tell(await copy(command, self.app), title="For all nodes")
+
+    @work(group="run", exclusive=True)
+    async def action_run_here(self) -> None:
+        """Run the command of the current step, if its record allows it and the user agrees."""
+        from kb.run import why_off
+        from tui.screens.run import RunScreen
+
+        task, off = self.current_task, why_off(self.app.settings)
+        if task is None or not self._brought():
+            return
+        plan = self._plan(task)
+        if off or plan is None:
+            self.app.tell(off or self._why_not_run(task))
+            return
+        agreed = await self.app.push_screen_wait(RunScreen(plan))
+        if agreed:
+            await self._run(agreed)
+
+    async def _run(self, plan: Plan) -> None:
+        from kb.run import execute
+
+        self.say(f"running {plan}")
+        stop = threading.Event()
+        try:
+            output = await asyncio.to_thread(execute, plan, stop)
+        except KbError as error:
+            self.app.tell(str(error), severity="error")
+            return
+        finally:
+            stop.set()
+            self.say(self.app.readiness())
+        for note in output.notes:
+            self.app.tell(note, severity="warning")
+        if self.case:
+            self.set_class(True, "-talking")
+            self.query_one(Talk).post_message(TalkInput.Said(output.text))
+
+    def _plan(self, task: Task) -> Plan | None:
+        from kb.service.running import plan_of
+
+        try:
+            return plan_of(task)
+        except KbError:
+            return None
+
+    def _why_not_run(self, task: Task) -> str:
+        from kb.service.running import plan_of
+
+        try:
+            plan_of(task)
+        except KbError as error:
+            return f"{error}."
+        return ""
 
     async def action_copy_note(self) -> None:
         """Copy the hand-off note."""

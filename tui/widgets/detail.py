@@ -43,6 +43,8 @@ class Detail(VerticalScroll):
     """Place of the current step in the fix."""
     _is_picked = False
     """Whether the user went to it."""
+    _is_coming = False
+    """Whether it is being brought into view."""
 
     class StepChanged(Message):
         """Another step is the current one."""
@@ -72,12 +74,17 @@ class Detail(VerticalScroll):
     def shows_step(self) -> bool:
         """Whether the current step is on the screen, with its command."""
         row = self._current
-        return row is not None and self.is_on_screen and row.is_shown_in(self)
+        return row is not None and (self._is_coming or row.is_shown_in(self))
 
     def bring_step(self) -> None:
         """Bring the current step into view."""
         if self._current:
-            self._current.scroll_visible(animate=False, top=True)
+            self._is_coming = True
+            self._current.scroll_visible(animate=False, immediate=True)
+            self.call_after_refresh(self.call_after_refresh, self._come)
+
+    def _come(self) -> None:
+        self._is_coming = False
 
     def go_to_step(self, by: int) -> None:
         """Make another step the current one and bring it into view. The first is picked first."""

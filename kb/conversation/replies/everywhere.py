@@ -80,6 +80,18 @@ def everywhere(acted: Acted, conversation: Conversation, knowledge: KnowledgeBas
     )
 
 
+def command_for_all(task: Task, conversation: Conversation) -> str | None:
+    """The command of a check or step for all hosts, by the scheduler of the job; None for what
+    changes something, and for what is no command for each host."""
+    if isinstance(task, FixStep) and not only_looks(task.step):
+        return None
+    program = _program("", conversation)
+    command = _shell_command(task, program)
+    if command is None or _ALREADY.search(command):
+        return command
+    return _FORMS[program].format(command=shlex.quote(command))
+
+
 def _meant(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Task | None:
     """What is named, or asked about; of "it" what was shown."""
     named = task_named(text, conversation, knowledge)
