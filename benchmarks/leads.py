@@ -110,10 +110,10 @@ def _ask(
         question,
         _place(question, [[one.report for one in cases] for cases in ranked]),
         _place(question, [[report] for report in plain(question.question)]),
-        ranked[0][0].hit.score if ranked else 0.0,
+        ranked[0][0].score if ranked else 0.0,
         not diagnosis.verdict.is_found or diagnosis.verdict.value == "possible",
         milliseconds,
-        tuple((cases[0].report.title, cases[0].hit.score) for cases in ranked[:FIRST]),
+        tuple((cases[0].report.title, cases[0].score) for cases in ranked[:FIRST]),
     )
 
 

@@ -18,7 +18,7 @@ class Lead(msgspec.Struct, frozen=True):
     backlog: str
     """The name of the import."""
     score: float
-    """The share of such leads that held the remedy. No confidence: it is weighed with no record."""
+    """The share of such leads that were the right report. It is no confidence."""
     opened: datetime | None
     resolved: bool
     fix: str | None

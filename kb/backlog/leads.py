@@ -18,7 +18,7 @@ from kb.lead import Lead
 MAX_LEADS = 3
 """Nobody reads more reports at night."""
 
-SHOW_LEAD_AT = 0.55
+SHOW_LEAD_AT = 0.6
 """The score below which no lead is shown: 2 of 35 questions about something else had a lead above
 it. `python -m benchmarks.leads` prints what it keeps out."""
 
@@ -30,9 +30,7 @@ _MAX_FIX_CHARACTERS = 600
 def find_leads(evidence: Evidence, backlog: Backlog, encoder: Encoder) -> tuple[Lead, ...]:
     """The leads for some evidence, best first."""
     asked, cases = rank(question_of(evidence), backlog, encoder)
-    return tuple(
-        _lead(case, asked) for case in cases[:MAX_LEADS] if case[0].hit.score >= SHOW_LEAD_AT
-    )
+    return tuple(_lead(case, asked) for case in cases[:MAX_LEADS] if case[0].score >= SHOW_LEAD_AT)
 
 
 def rank(query: Query, backlog: Backlog, encoder: Encoder) -> tuple[Asked, list[list[Found]]]:
@@ -79,7 +77,7 @@ def _lead(found: Sequence[Found], asked: Asked) -> Lead:
         url=report.url,
         source=report.source,
         backlog=store.name,
-        score=round(found[0].hit.score, 4),
+        score=round(found[0].score, 4),
         opened=report.opened,
         resolved=any(case.resolved for case in cases),
         fix=_cut(solved.resolution.quote, _MAX_FIX_CHARACTERS)

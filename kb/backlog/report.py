@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -11,6 +12,7 @@ from itertools import islice
 import msgspec
 
 from index.signatures import Scanner
+from kb.backlog.markup import without_tags
 from kb.backlog.model import Report, Resolution, Thread
 from kb.backlog.people import hidden
 from kb.backlog.resolution import ending
@@ -61,7 +63,7 @@ def to_report(thread: Thread, name: str) -> Report | None:
 
 
 def _title(title: str) -> str:
-    return re.sub(r"\s+", " ", title)[:_MAX_TITLE_CHARACTERS].strip()
+    return re.sub(r"\s+", " ", html.unescape(without_tags(title)))[:_MAX_TITLE_CHARACTERS].strip()
 
 
 def _masked(resolution: Resolution | None) -> Resolution | None:

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 import msgspec
 
+from kb.backlog.markup import without_tags
 from kb.backlog.model import Post, Resolution, Role, Thread
 from kb.backlog.sentences import Sentence, sentences
 from kb.backlog.wording import Says, duplicate_in, is_concrete, reading
@@ -182,7 +183,7 @@ def _without_repeats(posts: Sequence[Post]) -> Iterator[Post]:
 def _own_words(text: str) -> str:
     """A post without what it quotes of others."""
     plain = _QUOTED.sub("", _ANSWERED_MAIL.sub("", text.replace("\r\n", "\n")))
-    return _IMAGE.sub("", plain).strip()
+    return without_tags(_IMAGE.sub("", plain)).strip()
 
 
 def _is_open(thread: Thread) -> bool:

@@ -11,16 +11,12 @@ from importlib.resources import files
 
 import msgspec
 
+from kb.backlog.markup import without_tags
 from kb.backlog.people import without_signature
 from kb.evidence.nature import is_log
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|<img\b[^>\n]*>|\[image: [^\]\n]*\]", re.IGNORECASE)
-_TAG = re.compile(
-    r"</?(?:details|summary|p|div|br|b|i|em|strong|sub|sup|center|span|h\d|ul|ol|li|a|kbd)"
-    r"\b[^<>\n]*/?>",
-    re.IGNORECASE,
-)
 _LINK = re.compile(r"\[([^\[\]\n]+)\]\([^()\n]*\)")
 _FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
 _HEADING = re.compile(
@@ -73,7 +69,7 @@ def told(text: str) -> Told:
     dumped: list[str] = []
     printed: list[str] = []
     in_dump = False
-    for block in _blocks(_TAG.sub("", _IMAGE.sub("", _COMMENT.sub("", text)))):
+    for block in _blocks(without_tags(_IMAGE.sub("", _COMMENT.sub("", text)))):
         if block.heading is not None:
             in_dump = _is("dumps", _ENDS.sub("", block.heading))
             if not in_dump and not _belongs_to_form(block.heading):

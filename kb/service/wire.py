@@ -194,7 +194,7 @@ class WireLead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
     score: Annotated[
         float,
-        Meta(ge=0, le=1, description="The share of such leads that held the remedy."),
+        Meta(ge=0, le=1, description="The share of such leads that were the right report."),
     ]
     resolved: bool
     fix: Annotated[

@@ -26,7 +26,10 @@ def render_leads(leads: Sequence[Lead]) -> Iterator[RenderableType]:
 
 def _lead(number: int, lead: Lead) -> Iterator[RenderableType]:
     yield indented(Text.assemble(f"{number}. ", (lead.title, "bold")))
-    yield indented(Text(f"{percent(lead.score)} of such leads helped; {lead.standing}", "dim"), 5)
+    yield indented(
+        Text(f"{percent(lead.score)} of such leads were the right report; {lead.standing}", "dim"),
+        5,
+    )
     yield indented(Text.assemble(("matches: ", "dim"), lead.quote), 5)
     if lead.fix:
         where = f" in {lead.fix_from}" if lead.fix_from else ""

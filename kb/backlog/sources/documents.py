@@ -8,6 +8,7 @@ from datetime import datetime
 
 import msgspec
 
+from kb.backlog.markup import without_tags, without_variables
 from kb.backlog.model import Post, Role, Thread
 from kb.backlog.sources.fields import (
     ITEM,
@@ -39,14 +40,13 @@ _ASKS = re.compile(
 """How a question begins; in a logbook a sign of doubt behind a heading is none."""
 _FAQ = re.compile(r"faq|frequently|常见问题|疑难", re.IGNORECASE)
 _IS_TEMPLATE = re.compile(r"\{\{ ?[a-z]+ [a-z][^{}\n]{1,80}\}\}|\byyyy-mm-dd\b", re.IGNORECASE)
-_TAG = re.compile(
-    r"</?(?:br|span|div|p|center|font|sub|sup|small|a)\b[^<>\n]{0,300}/?>", re.IGNORECASE
-)
 _LINK = re.compile(r"!?\[[^\[\]\n]*\]\([^()\n]*\)|[ \t*\n-]{3,}")
 _LABEL = re.compile(r"^\([\w-]+\)=$|^\[?!\[[^\]\n]*\]\([^)\n]*\)(?:\]\([^)\n]*\))?$", re.MULTILINE)
 """Lines that show nothing: a target of links, a picture."""
 _MIN_CHARACTERS = 15
 """Of a section that stands for itself: less is an address or a heading's second line."""
+_BARE_BYTES = 16
+"""A shorter title, such as "TLDR", says nothing without what stands above it."""
 _SMALL_CHARACTERS = 3_000
 """A document with headings but without dates, no longer than this, is one report."""
 _MAX_DEPTH = 8
@@ -75,7 +75,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 def threads_of_document(text: str, file: str) -> Iterator[Thread | Skipped]:
     """The reports in a document."""
-    text = _LABEL.sub("", _TAG.sub("", text))
+    text = _LABEL.sub("", without_tags(without_variables(text)))
     if is_mirror(text):
         yield from threads_of_mirror(text, file)
         return
@@ -227,14 +227,15 @@ def _thread(title: str, found: Sequence[Piece], place: _Place) -> Thread:
 
 
 def _title(place: _Place) -> str:
-    """The heading; of a date alone, with what stands above it."""
+    """The heading; of a date or a word alone, with what stands above it."""
     if not place.titles:
         return plain_title(re.split(r"[/\\]", place.file)[-1].rpartition(".")[0].replace("_", " "))
     own = re.sub(
         r"^(?:incident )?(?:date|title) *[:：] *", "", place.titles[-1], flags=re.IGNORECASE
     )
-    bare = len(re.sub(r"[\d\W_]+|\b(?:[A-Z][a-z]{2,8})\b(?= \d)", "", own)) < 4
-    return f"{place.titles[-2]}: {own}" if bare and len(place.titles) > 1 else own
+    dateless = re.sub(r"[\d\W_]+|\b(?:[A-Z][a-z]{2,8})\b(?= \d)", "", own)
+    is_bare = len(dateless) < 4 or len(own.encode()) < _BARE_BYTES
+    return f"{place.titles[-2]}: {own}" if is_bare and len(place.titles) > 1 else own
 
 
 def _is_told(thread: Thread) -> bool:
