@@ -70,7 +70,12 @@ def test_a_disk_that_is_full_means_an_index_in_memory(small: Small, tmp_path: Pa
 @on_linux
 @pytest.mark.parametrize(
     "command",
-    ["ask --json", "list", "show xid79-gpu-fallen-off-bus", "classify incidents --format csv"],
+    [
+        "ask --json",
+        "list",
+        "show xid79-gpu-fallen-off-bus",
+        "classify benchmarks/samples --format csv",
+    ],
 )
 def test_output_that_cannot_be_written_is_one_sentence(
     small: Small, tmp_path: Path, command: str
