@@ -49,12 +49,12 @@ def _parts(diagnosis: Diagnosis, earlier: str) -> Iterator[RenderableType]:
     word, style = _VERDICTS[diagnosis.verdict]
     differing = [seen for seen in diagnosis.observations if seen.differs]
     shared = [seen for seen in diagnosis.observations if not seen.differs]
+    if diagnosis.job and (diagnosis.job.culprits or diagnosis.job.earlier):
+        yield from render_job(diagnosis.job)
+        yield Text()
     if differing:
         yield heading("What differs between hosts or processes")
         yield from map(_observed, differing[:_MAX_OBSERVATIONS])
-        yield Text()
-    if diagnosis.job and (diagnosis.job.culprits or diagnosis.job.earlier):
-        yield from render_job(diagnosis.job)
         yield Text()
     best = None if diagnosis.symptom_leads else next(iter(diagnosis.matches), None)
     if best:

@@ -324,11 +324,14 @@ def test_ctrl_c_keeps_what_is_done(endless: tuple[Any, Path], kb: Run, logs: Pat
 
 def workers_of(pid: int) -> list[int]:
     children = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [
-        int(child)
-        for child in " ".join(children).split()
-        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
+    return [int(child) for child in " ".join(children).split() if is_worker(child)]
+
+
+def is_worker(pid: str) -> bool:
+    try:
+        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+        return False
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
@@ -337,7 +340,8 @@ def test_a_unit_whose_reader_dies_is_unreadable(endless: tuple[Any, Path], tmp_p
     wait_for_rows(process, output, 6)
     while process.poll() is None:
         for worker in workers_of(process.pid):
-            os.kill(worker, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it ended by itself meanwhile
+                os.kill(worker, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.2)
     _output, said = process.communicate()

@@ -70,12 +70,18 @@ def test_a_disk_that_is_full_means_an_index_in_memory(small: Small, tmp_path: Pa
 @on_linux
 @pytest.mark.parametrize(
     "command",
-    ["ask --json", "list", "show xid79-gpu-fallen-off-bus", "classify incidents --format csv"],
+    [
+        "ask --json",
+        "list",
+        "show xid79-gpu-fallen-off-bus",
+        "classify a.log --format csv",
+    ],
 )
 def test_output_that_cannot_be_written_is_one_sentence(
     small: Small, tmp_path: Path, command: str
 ) -> None:
-    program = ("bash", "-c", f"exec {sys.executable} -m kb {command} > /dev/full")
+    inside = f"cd {tmp_path}; echo step 1 > a.log"
+    program = ("bash", "-c", f"{inside}; exec {sys.executable} -m kb {command} > /dev/full")
     assert "No space left" in one_sentence(small.kb(program=program, env={"TMPDIR": str(tmp_path)}))
 
 

@@ -212,7 +212,7 @@ def test_ctrl_z_stops_the_screen_and_it_is_painted_again(terminal: Open) -> None
     screen = terminal("tui")
     screen.until(READY)
     os.write(screen.terminal, b"\x1b")
-    screen.until("evidence")
+    screen.until("new search")
     os.write(screen.terminal, b"\x1a")
     os.waitid(os.P_PID, screen.process.pid, os.WSTOPPED)
     screen.process.send_signal(signal.SIGCONT)

@@ -141,6 +141,7 @@ def test_a_night_on_call(terminal: Open, tmp_path: Path, size: tuple[int, int]) 
     shown = screen.until("Which of these does the job use?")
     asked = re.search(r"job use\?.*?1 (\S+)", shown, re.DOTALL)
     assert asked
+    screen.until("t talk")  # the keys are those of the answer, no longer of the box
     screen.press("1", "t")
     screen.until("enter send")
     screen.wait(lambda: f"1 {asked[1]} " not in screen.screen(), "the next question")

@@ -33,6 +33,7 @@ TIMES = [row for table in ("date", "epoch", "clock") for row in read_rows("times
 PREFIXES = [row for row in read_rows("prefixes", "prefix", Prefix) if row.yields.text == "boom"]
 TELLING = {
     "kubectl logs --prefix",
+    "Loki: logcli, behind the time",
     "level in front of a date; vLLM",
     "level in front of a rank",
     "loguru, behind the time",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from socket import AF_UNIX, socket
@@ -28,8 +28,14 @@ from tui.app import KbApp
 NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
 
 
+class _Watch:
+    """Whether a test of the screen runs: a hook cannot be taken away, and sees all others, too."""
+
+    is_on = False
+
+
 def _forbid_network(event: str, arguments: tuple[object, ...]) -> None:
-    if event in NETWORK and not _is_local(arguments[0]):
+    if _Watch.is_on and event in NETWORK and not _is_local(arguments[0]):
         raise AssertionError(f"the screen uses the network: {event} {arguments}")
 
 
@@ -38,8 +44,16 @@ def _is_local(used: object) -> bool:
     return isinstance(used, socket) and used.family == AF_UNIX
 
 
-# A hook cannot be taken away, so it watches every test of the screen, and what runs beside them.
 sys.addaudithook(_forbid_network)
+
+
+@pytest.fixture(autouse=True)
+def offline() -> Iterator[None]:
+    """Forbid the network to every test of the screen."""
+    _Watch.is_on = True
+    yield
+    _Watch.is_on = False
+
 
 Start = Callable[..., AbstractAsyncContextManager[Pilot[int]]]
 
