@@ -174,10 +174,18 @@ class Sessions:
         Raises:
             OutputError: the system refuses.
         """
-        try:
-            self._path(session.id).unlink(missing_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot forget {session.id}: {error.strerror}") from error
+        _remove(self._path(session.id))
+
+    def forget_all(self) -> int:
+        """Remove all of them, those too that are damaged or old; give their number.
+
+        Raises:
+            OutputError: the system refuses.
+        """
+        files = self._files()
+        for path in files:
+            _remove(path)
+        return len(files)
 
     def _write(self, session: Session) -> None:
         first = session.id not in self._seen
@@ -211,7 +219,8 @@ class Sessions:
 
         with contained(f"the case in {path} is damaged", report):
             data = read_regular(path, _MAX_FILE_BYTES)
-            session = msgspec.json.decode(_unpacked(data), type=Session)
+            stored = msgspec.json.decode(_unpacked(data), type=Session)
+            session = msgspec.structs.replace(stored, id=path.stem)  # whatever the file says
             self._seen[session.id] = data
             return session
         return None
@@ -284,6 +293,13 @@ def paths_again(session: Session) -> tuple[list[Path], list[str]]:
             if str(path) in changed:
                 notices.append(f"{short_name(path)} changed since; it is read as it is now")
     return paths, notices
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot forget {path.stem}: {error.strerror}") from error
 
 
 def _unpacked(data: bytes) -> bytes:

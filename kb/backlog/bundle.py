@@ -4,14 +4,16 @@ the tables: whoever reads it trusts no database of others, and a later version r
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import zstandard
 
-from index.private import make_file
+from index.private import FILE
 from kb.backlog.store import BacklogStore, Filed
 from kb.errors import KbError
 from kb.files import cannot_write, check_new
@@ -39,17 +41,30 @@ def write_bundle(store: BacklogStore, path: Path) -> int:
         OutputError: the file exists, or cannot be written.
     """
     check_new(path)
-    count = 0
     try:
-        make_file(path)
-        with path.open("wb") as file, zstandard.ZstdCompressor(9).stream_writer(file) as out:
-            file.write(_MAGIC)
-            out.write(msgspec.json.encode(_Head(store.encoder())) + b"\n")
-            for filed, vector in store.everything():
-                out.write(msgspec.json.encode(_Row(filed, vector)) + b"\n")
-                count += 1
+        with open(path, "xb", opener=_private) as file:
+            try:
+                return _write(store, file)
+            except BaseException:  # a signal too: half a bundle is none
+                path.unlink(missing_ok=True)
+                raise
     except OSError as error:
         raise cannot_write(path, error) from error
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, FILE)
+
+
+def _write(store: BacklogStore, file: BinaryIO) -> int:
+    count = 0
+    with zstandard.ZstdCompressor(9).stream_writer(file, closefd=False) as out:
+        file.write(_MAGIC)
+        out.write(msgspec.json.encode(_Head(store.encoder())) + b"\n")
+        for filed, vector in store.everything():
+            out.write(msgspec.json.encode(_Row(filed, vector)) + b"\n")
+            count += 1
+    file.flush()
     return count
 
 

@@ -21,12 +21,17 @@ def command(forget: str | None) -> None:
     """
     sessions = Sessions(load_settings(), say)
     if forget is not None:
-        gone = sessions.all() if forget == _ALL else [sessions.find(forget)]
-        for session in gone:
-            sessions.forget(session)
-        say(f"forgot {len(gone)} {'case' if len(gone) == 1 else 'cases'}")
+        say(f"forgot {_forgotten(sessions, forget)}")
         return
     _show(sessions)
+
+
+def _forgotten(sessions: Sessions, identifier: str) -> str:
+    if identifier != _ALL:
+        sessions.forget(sessions.find(identifier))
+        return "1 case"
+    gone = sessions.forget_all()
+    return "1 case" if gone == 1 else f"{gone} cases"
 
 
 def _show(sessions: Sessions) -> None:

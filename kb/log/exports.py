@@ -111,7 +111,15 @@ def _said(one: _Object) -> list[NumberedLine]:
         decoded = decode_json(data, object)
     except DamagedError:
         return []
-    return [line for record in _records(decoded) for line in _lines(record, one)]
+    said = [(record, list(_lines(record, one))) for record in _records(decoded)]
+    if not any(lines for _record, lines in said):
+        return []
+    return [line for record, lines in said for line in lines or _as_it_is(record, one)]
+
+
+def _as_it_is(record: object, one: _Object) -> list[NumberedLine]:
+    """An object that no row knows, among others that are known."""
+    return [(one.lines[0][0], msgspec.json.encode(record))]
 
 
 def _records(decoded: object) -> Iterable[object]:
@@ -130,8 +138,30 @@ def _lines(record: object, one: _Object) -> Iterator[NumberedLine]:
         return
     path, text = next(_found(record, row.text))
     number, prefix = one.number_of(path.rpartition("/")[2]), _prefix(row, record)
-    for line in text.rstrip("\n").split("\n"):
+    for line in "\n".join([text.rstrip("\n"), *_beside(row, record, text)]).split("\n"):
         yield number, f"{prefix}{line}".encode("utf-8", "replace")
+
+
+def _beside(row: Export, record: Any, said: str) -> Iterator[str]:  # of JSON
+    """What else was said: a program may name its error in a field of its own. One word is a name
+    or a number."""
+    aside = {path.split("/")[1] for path in (*row.aside, *row.time)}
+    for name, text in _texts({name: record[name] for name in record if name not in aside}):
+        if not name.startswith("_") and len(text.split()) > 1 and text not in said:
+            yield f"{name}: {text.rstrip()}"
+
+
+def _texts(value: object) -> Iterator[tuple[str, str]]:
+    """The texts in some JSON, however deep, with the names of their fields."""
+    left = [("", value)]
+    while left:
+        name, value = left.pop()
+        if isinstance(value, str):
+            yield name, value
+        elif isinstance(value, dict):
+            left += reversed(value.items())
+        elif isinstance(value, list):
+            left += [(name, item) for item in reversed(value)]
 
 
 def _applies(row: Export, record: object) -> bool:

@@ -68,6 +68,8 @@ class Export(Row, frozen=True, kw_only=True):
     pid: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     """One of these must be there."""
+    aside: tuple[str, ...] = ()
+    """Fields that tell of the line, of the machine or of the job: nothing in them was said."""
     yields: str
     """The line as it is read."""
 

@@ -26,9 +26,11 @@ _PLACEHOLDER = re.compile(r"(?:(?<=[=/:@])|^)[A-Z][A-Z0-9_]*[A-Z0-9](?=[/:@]|$)"
 _OTHERS_RUN = re.compile(
     r"(?:ba|z|da|k|c|tc|fi)?sh|busybox|sudo|su|doas|runuser|env|xargs|nohup|setsid|chroot|nsenter"
     r"|unshare|ssh|rsh|srun|sbatch|salloc|clush|pdsh|mpirun|mpiexec|ansible|torchrun|exec|eval"
-    r"|source|watch|parallel"
+    r"|source|watch|parallel|script|systemd-run|flock|command|builtin"
 )
 """Programs that run what their arguments say, here or on other hosts."""
+_WRAPPERS = re.compile(r"timeout|time|nice|ionice|chrt|stdbuf|taskset|numactl|prlimit|[sl]trace")
+"""Programs that run one other, which is looked at too."""
 _IN_CONTAINERS = re.compile(r"kubectl|oc|docker|podman|nerdctl|crictl|apptainer|singularity")
 _RUNS_THERE = frozenset({"exec", "run", "shell", "attach", "debug", "cp"})
 
@@ -105,7 +107,9 @@ def _words(line: str) -> tuple[str, ...]:
     words = tuple(shlex.split(line))
     program = PurePath(words[0]).name
     runs_there = _IN_CONTAINERS.fullmatch(program) and _RUNS_THERE.intersection(words[1:])
-    if _OTHERS_RUN.fullmatch(program) or runs_there:
+    looked_at = words if _WRAPPERS.fullmatch(program) else words[:1]
+    runs_others = any(_OTHERS_RUN.fullmatch(PurePath(word).name) for word in looked_at)
+    if runs_others or runs_there:
         raise RunError(f"{program} runs other commands, which is not done from here; copy it")
     if _ASSIGNMENT.match(words[0]):
         raise RunError("this command sets variables of a shell; copy it")

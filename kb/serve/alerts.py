@@ -4,8 +4,6 @@ where a chat is configured, to a message there."""
 from __future__ import annotations
 
 import asyncio
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Annotated
@@ -14,8 +12,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.containment import reason
 from kb.diagnosis import Diagnosis, without_incident
+from kb.errors import KbError
 from kb.guides import Record
 from kb.log import Log
 from kb.serve.bodies import read_json
@@ -25,13 +23,13 @@ from kb.serve.respond import json_response
 from kb.service.wire import Answer, to_answer
 from kb.verdict import Verdict, percent
 from kb.views.web import place_of
+from kb.webhook import post
 
 MAX_ALERTS = 20
 """Of one notification that are answered: nobody reads more messages at once."""
 LOG_ANNOTATIONS = ("log", "logs", "log_excerpt", "excerpt", "description", "summary", "message")
 """Annotations that are read, in this order."""
 
-_SEND_SECONDS = 10
 _MAX_QUOTE_CHARACTERS = 300
 _MAX_STEP_CHARACTERS = 500
 _RESOLVED = "resolved"
@@ -192,14 +190,9 @@ def _send(url: str, message: str) -> None:
     Raises:
         RefusedError: the chat did not take it.
     """
-    body = msgspec.json.encode({"text": message})
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(url, body, headers, method="POST")  # noqa: S310  of the settings
     try:
-        with urllib.request.urlopen(request, timeout=_SEND_SECONDS):  # noqa: S310
-            return
-    except (OSError, ValueError) as error:
-        why = f"status {error.code}" if isinstance(error, urllib.error.HTTPError) else reason(error)
+        post(url, {"text": message})
+    except KbError as error:
         raise RefusedError(
-            HTTPStatus.BAD_GATEWAY, f"the chat did not take the message: {why}"
+            HTTPStatus.BAD_GATEWAY, f"the chat did not take the message: {error}"
         ) from error

@@ -274,6 +274,9 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             " of a confidence."
         ),
     ] = []
+    notices: Annotated[
+        list[str], Meta(description="What was not read of the input, or not as it is, and why.")
+    ] = []
 
 
 def to_answer(diagnosis: Diagnosis, earlier: Outcome | None = None) -> Answer:
@@ -297,6 +300,7 @@ def to_answer(diagnosis: Diagnosis, earlier: Outcome | None = None) -> Answer:
         if earlier
         else None,
         leads=[to_lead(lead) for lead in outgoing.leads],
+        notices=without_secrets(list(diagnosis.notices)),
     )
 
 

@@ -22,7 +22,8 @@ def to_line(event: Event) -> str:
     if event.rank is not None:
         parts.append(f"rank {event.rank}{f' on {event.host}' if event.host else ''}")
     parts += [_where(event), _text(event)]
-    return strip_controls("  ".join(filter(None, parts)))
+    line = strip_controls("  ".join(filter(None, parts)))
+    return " ".join(line.splitlines())  # the name of a file may hold a line break
 
 
 def to_json_line(event: Event) -> str:

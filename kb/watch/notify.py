@@ -17,17 +17,14 @@ from index.progress import Notify
 from kb.containment import reason
 from kb.errors import KbError, MissingExtraError, short_name
 from kb.watch.event import Event
+from kb.webhook import check_url, post
 
-_TIMEOUT_SECONDS = 10
-"""Of one try."""
 _PAUSES_SECONDS = (1, 5, 25)
 """Before the second try and those that follow: as long as a receiver needs to start again."""
 _MAX_WAITING = 100
 """Messages that wait; more of them are lost, and that is said."""
 _LAST_SECONDS = 15
 """How long to wait at the end for what was not sent so far."""
-_MAX_REPLY_BYTES = 1 << 16
-"""Read of the reply, and not looked at."""
 
 
 class Payload(msgspec.Struct, frozen=True):
@@ -67,8 +64,8 @@ class _Receiver:
     """One URL, and what waits to be sent to it."""
 
     def __init__(self, url: str, notify: Notify) -> None:
-        self._name = _without_path(url)
         self._send = sender(url)
+        self._name = _without_path(url)
         self._notify = notify
         self._waiting: queue.Queue[Payload | None] = queue.Queue(_MAX_WAITING)
         self._lost = 0
@@ -119,7 +116,11 @@ class _Receiver:
         """Said once, until it works again."""
         if not self._failing:
             self._failing = True
-            self._notify(f"cannot send to {self._name}: {reason(error)}; kb tries again")
+            self._notify(f"cannot send to {self._name}: {_why(error)}; kb tries again")
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, KbError) else reason(error)
 
 
 def sender(url: str) -> Callable[[Payload], None]:
@@ -128,24 +129,13 @@ def sender(url: str) -> Callable[[Payload], None]:
     Raises:
         KbError: it is no URL of a webhook, and Apprise does not know it or is not installed.
     """
-    scheme = urlsplit(url).scheme.lower()
+    scheme = url.partition(":")[0].lower() if ":" in url else ""
     if scheme in ("http", "https"):
-        if not urlsplit(url).hostname:
-            raise KbError(f"{short_name(url)} names no host; write https://HOST/PATH")
-        return lambda payload: _post(url, payload)
+        check_url(url)
+        return lambda payload: post(url, payload)
     if not scheme:
         raise KbError(f"{short_name(url)} is no URL; write https://HOST/PATH")
     return _by_apprise(url)
-
-
-def _post(url: str, payload: Payload) -> None:
-    import urllib.request
-
-    request = urllib.request.Request(  # noqa: S310  of http and https only
-        url, msgspec.json.encode(payload), {"Content-Type": "application/json", "User-Agent": "kb"}
-    )
-    with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as reply:  # noqa: S310
-        reply.read(_MAX_REPLY_BYTES)
 
 
 def _by_apprise(url: str) -> Callable[[Payload], None]:
@@ -166,9 +156,6 @@ def _by_apprise(url: str) -> Callable[[Payload], None]:
 
 def _without_path(url: str) -> str:
     """The kind and host of a URL: what follows them is often the secret by which one may send."""
-    parts = urlsplit(url)
-    return (
-        f"{parts.scheme}://{parts.hostname or ''}"
-        if parts.scheme in ("http", "https")
-        else (f"{parts.scheme}://...")
-    )
+    scheme = url.partition("://")[0]
+    host = urlsplit(url).hostname if scheme.lower() in ("http", "https") else "..."
+    return f"{scheme}://{host}"

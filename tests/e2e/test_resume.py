@@ -223,6 +223,21 @@ def test_cases_are_listed_gone_on_with_by_id_and_forgotten(small: Small) -> None
     assert not files(small)
 
 
+def test_damaged_cases_are_forgotten_too_and_an_id_leads_to_no_other_place(small: Small) -> None:
+    chat(small, SHM)
+    (file,) = files(small)
+    (session,) = kept(small)
+    evil = json.dumps({**session, "id": "../../evil"}).encode()
+    file.with_name("abcd0123.zst").write_bytes(zstandard.ZstdCompressor().compress(evil))
+    file.with_name("damaged.zst").write_bytes(b"no case")
+    ids = [line.split("\t")[0] for line in small.kb("cases").stdout.decode().splitlines()]
+    assert sorted(ids) == sorted(["abcd0123", file.stem])
+    chat(small, "--resume", "abcd0123", said="it hangs\n")
+    assert not list(file.parent.parent.parent.rglob("evil*"))
+    assert b"forgot 3 cases" in small.kb("cases", "--forget", "all").stderr
+    assert not files(small)
+
+
 def test_a_case_is_forgotten_after_its_time(small: Small, tmp_path: Path) -> None:
     config = {"KB_CONFIG": str(tmp_path / "config.toml")}
     (tmp_path / "config.toml").write_text("keep_days = 3\n")

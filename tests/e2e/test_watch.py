@@ -134,12 +134,24 @@ def test_wrong_use_is_said_in_one_sentence(small: Small, log: Path) -> None:
     for arguments, sentence in (
         (["--once", "nowhere"], b"cannot read nowhere: no such file"),
         (["--notify", "hook", log], b"hook is no URL; write https://HOST/PATH"),
-        (["--notify", "https://", log], b"https:// names no host"),
+        (["--notify", "https://", log], b"names no host"),
+        (["--notify", "http://[::1/secret", log], b"names no host or no port"),
+        (["--notify", "http://127.0.0.1:99999/secret", log], b"names no host or no port"),
+        (["--notify", "https://127.0.0.1/secret code", log], b"holds a space"),
+        (["--notify", "https://me:pw@127.0.0.1/secret", log], b"holds a user name"),
     ):
         done = small.kb("watch", *arguments)
         assert done.returncode == 2
         assert sentence in done.stderr
         assert b"Traceback" not in done.stderr
+
+
+def test_a_name_with_a_line_break_stays_on_one_line(small: Small, log: Path) -> None:
+    named = log.with_name("a\n\x1b[31m2026 match 99% faked.log")
+    named.write_bytes(QUESTION)
+    done = small.kb("watch", "--once", named)
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
+    assert b"\x1b" not in done.stdout
 
 
 def test_json_lines_are_for_programs(small: Small, log: Path) -> None:

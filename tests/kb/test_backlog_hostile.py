@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from kb.backlog.bundle import write_bundle
+from kb.backlog.importing import Importer
 from kb.backlog.model import Thread
 from kb.backlog.report import to_report
 from kb.backlog.sources import Skipped, Why, read_threads
-from kb.errors import LogError
+from kb.backlog.store import BacklogStore
+from kb.errors import LogError, OutputError
 
 ISSUE = {"number": 1, "title": "It hangs", "body": "all_reduce hangs", "state": "open"}
 MEGABYTE = 1 << 20
@@ -157,3 +161,29 @@ def test_long_lines_take_linear_time(tmp_path: Path) -> None:
     (tmp_path / "issues.json").write_text(json.dumps([posts]))
     (thread,) = (one for one in read_threads(tmp_path) if isinstance(one, Thread))
     assert to_report(thread, "x") is not None
+
+
+def test_names_that_are_no_utf8_are_imported_and_told_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "issues"
+    folder.mkdir()
+    for name in (b"a\xff.json", b"a\xfe.json"):
+        issue = {**ISSUE, "title": f"It hangs {name[1]}"}
+        (folder / os.fsdecode(name)).write_text(json.dumps([issue]))
+    with BacklogStore.create(tmp_path / "team.backlog") as store:
+        importer = Importer(store, notify=lambda _: None, progress=lambda *_: None)
+        importer.take([folder])
+        assert store.size() == importer.summary.added == 2
+
+
+def test_a_full_disk_leaves_no_half_of_a_bundle(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with BacklogStore.create(tmp_path / "team.backlog") as store:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+        try:
+            with pytest.raises(OutputError):
+                write_bundle(store, tmp_path / "team.kbz")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, before)
+    assert not (tmp_path / "team.kbz").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,31 @@ def test_a_broken_link_in_a_directory_is_named(tmp_path: Path) -> None:
     log = Log.from_paths([tmp_path])
     assert text_of(log) == "fine\n"
     assert log.losses == ["cannot read b.log: No such file or directory"]
+
+
+SAID_AT = {"stream": "stderr", "time": "2026-11-21T03:10:07Z"}
+ENTRY = {"logName": "projects/p/logs/stderr", "timestamp": "2026-11-21T03:10:07Z"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"log": "step failed\n", "error": "CUDA error: boom", **SAID_AT},
+        {"log": "", "exception": {"causes": [{"text": "CUDA error: boom"}]}, **SAID_AT},
+        {"textPayload": "step", "jsonPayload": {"message": "CUDA error: boom"}, **ENTRY},
+        {"jsonPayload": {"message": "step", "stack": "Traceback:\nCUDA error: boom"}, **ENTRY},
+        {"message": "step", "podName": "train-0", "err": "CUDA error: boom"},
+        [{"textPayload": "step", **ENTRY}, {"jsonPayload": {"why": "CUDA error: boom"}, **ENTRY}],
+        {"events": [{"message": "step", "podName": "a"}, {"note": "CUDA error: boom"}]},
+    ],
+    ids=lambda line: str(line)[:40],
+)
+def test_an_error_in_another_field_of_an_export_is_read(line: object) -> None:
+    (block,) = Log.from_text(json.dumps(line)).blocks()
+    assert b"CUDA error: boom" in block.data
+
+
+def test_fields_that_tell_of_the_machine_are_not_read() -> None:
+    line = {"log": "boom\n", "attrs": {"note": "an error of old"}, **SAID_AT}
+    (block,) = Log.from_text(json.dumps(line)).blocks()
+    assert block.data == b"2026-11-21T03:10:07Z boom\n"

@@ -59,6 +59,8 @@ def test_lines_are_run_one_after_the_other() -> None:
         "ls {a,b}", "cat ~/x", "# df", "X=1 df", "bash -c df", "/bin/sh -c df", "sudo df",
         "env df", "ssh node df", "srun df", "kubectl exec POD -- df", "docker run image",
         "echo 'a' $'b'", "echo \\$HOME", "echo 'open", "df\nrm x | y",
+        "timeout 5 bash -c df", "nice sh -c df", "stdbuf -o0 env df", "strace -f /bin/sh -c df",
+        "script -c df", "systemd-run df", "flock x df", "command df",
     ],
 )  # fmt: skip
 def test_what_needs_a_shell_or_runs_other_commands_is_refused(command: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -66,3 +68,12 @@ def test_the_json_of_the_command_is_masked_and_its_text_is_not(
     assert "<secret: hugging face token>" in for_programs
     assert TOKEN in for_people
     assert "<secret:" not in for_people
+
+
+def test_programs_are_told_what_of_a_damaged_log_was_not_read(
+    knowledge: KnowledgeBase, tmp_path: Path
+) -> None:
+    cut = tmp_path / "cut.log.gz"
+    cut.write_bytes(gzip.compress(SHM.encode() + os.urandom(1 << 17))[:-5_000])
+    answer = json.loads(to_json(diagnose(Log.from_paths([cut]), knowledge)))
+    assert any(notice.startswith("cut.log.gz") for notice in answer["notices"])

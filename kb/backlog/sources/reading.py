@@ -133,7 +133,12 @@ def _lies_in(link: Path, root: Path) -> bool:
 def _source(name: str, paths: Sequence[Path]) -> Source:
     found = [path.stat() for path in paths]
     stamp = ",".join(f"{one.st_size}:{one.st_mtime_ns}" for one in found)
-    return Source(name, tuple(paths), stamp, sum(one.st_size for one in found))
+    return Source(_storable(name), tuple(paths), stamp, sum(one.st_size for one in found))
+
+
+def _storable(name: str) -> str:
+    """A name of bytes that are no UTF-8 as text that tells it from others."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _read(source: Source, mapping: Mapping[str, str]) -> Found:
