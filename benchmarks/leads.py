@@ -24,7 +24,7 @@ import msgspec
 
 from index.documents import Query
 from kb.backlog import Backlog
-from kb.backlog.leads import SHOW_LEAD_AT, rank
+from kb.backlog.leads import SHOW_LEADS_AT, rank
 from kb.backlog.model import Report
 from kb.backlog.question import question_of
 from kb.backlog.store import BacklogStore
@@ -159,13 +159,13 @@ def _table(rows: Sequence[Asked]) -> None:
     for kind in [*kinds, "all"]:
         some = [row for row in rows if row.question.expected and kind in (row.question.kind, "all")]
         ours, plain = [row.place for row in some], [row.plain_place for row in some]
-        shown = [row for row in some if row.best >= SHOW_LEAD_AT and row.place and row.place <= 3]
+        shown = [row for row in some if row.best >= SHOW_LEADS_AT and row.place and row.place <= 3]
         print(
             f"{kind:<12}{len(some):>10}{_share(ours, 1):>7.0%}{_share(ours, FIRST):>7.0%}"
             f"{len(shown) / len(some):>7.0%}{_share(plain, 1):>18.0%}{_share(plain, FIRST):>5.0%}"
         )
     negatives = [row for row in rows if not row.question.expected]
-    above = [row for row in negatives if row.best >= SHOW_LEAD_AT]
+    above = [row for row in negatives if row.best >= SHOW_LEADS_AT]
     print(f"questions without a report: {len(negatives)}, of which {len(above)} show a lead")
     times = sorted(row.milliseconds for row in rows)
     print(

@@ -13,14 +13,17 @@ from kb.backlog.model import Report
 from kb.backlog.question import question_of
 from kb.backlog.store import Filed
 from kb.evidence import Evidence
+from kb.evidence.markers import Grade
 from kb.lead import Lead
 
 MAX_LEADS = 3
 """Nobody reads more reports at night."""
 
-SHOW_LEAD_AT = 0.6
-"""The score below which no lead is shown: 2 of 35 questions about something else had a lead above
-it. `python -m benchmarks.leads` prints what it keeps out."""
+SHOW_LEADS_AT = 0.5
+"""The score of the first lead below which none is shown. `python -m benchmarks.leads` prints what
+it keeps out."""
+SHOW_BESIDE_AT = 0.2
+"""The score below which none is shown beside a first one."""
 
 _MAX_QUOTE_CHARACTERS = 240
 _MAX_FIX_CHARACTERS = 600
@@ -28,9 +31,14 @@ _MAX_FIX_CHARACTERS = 600
 
 
 def find_leads(evidence: Evidence, backlog: Backlog, encoder: Encoder) -> tuple[Lead, ...]:
-    """The leads for some evidence, best first."""
+    """The leads for some evidence, best first; none where all goes well so far."""
+    if evidence.made_progress and all(line.grade < Grade.ERROR for line in evidence.lines):
+        return ()
     asked, cases = rank(question_of(evidence), backlog, encoder)
-    return tuple(_lead(case, asked) for case in cases[:MAX_LEADS] if case[0].score >= SHOW_LEAD_AT)
+    if not cases or cases[0][0].score < SHOW_LEADS_AT:
+        return ()
+    shown = (case for case in cases[:MAX_LEADS] if case[0].score >= SHOW_BESIDE_AT)
+    return tuple(_lead(case, asked) for case in shown)
 
 
 def rank(query: Query, backlog: Backlog, encoder: Encoder) -> tuple[Asked, list[list[Found]]]:

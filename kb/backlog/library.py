@@ -28,7 +28,8 @@ from kb.paths import BACKLOG_SUFFIX, backlog_directory, backlogs
 _COVERAGE, _FIT, _COSINE, _RARE_WORDS, _CONSTANT = 1.79, 6.13, 5.06, 2.78, -9.22
 """Logistic weights of what a report shares with the question, fitted on 106 questions that were
 written from reports in other words, and 35 about something else. Scaled so that the score of the
-first lead is the share of such leads that were the right report, each question left out in turn."""
+first lead is the share of such leads that were the right report, a tenth of the questions left out
+in turn."""
 _REMEDY = 0.83
 """What a remedy adds: of two reports that fit alike, the one that tells its end helps more."""
 

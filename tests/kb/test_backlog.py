@@ -11,7 +11,7 @@ import pytest
 from index.encoder import Encoder
 from kb.backlog import Backlog, find_leads
 from kb.backlog.importing import encode_missing
-from kb.backlog.leads import SHOW_LEAD_AT
+from kb.backlog.leads import SHOW_BESIDE_AT, SHOW_LEADS_AT
 from kb.backlog.library import path_of
 from kb.backlog.model import Report, Resolution, Role
 from kb.backlog.store import BacklogStore, Filed
@@ -233,7 +233,9 @@ def test_a_damaged_report_is_told_and_disturbs_nobody(leads: Asking) -> None:
 
 def test_nothing_below_the_bar_is_shown(leads: Asking) -> None:
     fill("team", [BUCKET, *OTHERS])
-    assert all(lead.score >= SHOW_LEAD_AT for lead in leads("upload of the bucket fails"))
+    found = leads("upload of the bucket fails")
+    assert all(lead.score >= SHOW_BESIDE_AT for lead in found)
+    assert all(lead.score >= SHOW_LEADS_AT for lead in found[:1])
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "x" * 65, "ü", "a\nb"])
