@@ -104,6 +104,23 @@ def test_text_in_other_encodings(tmp_path: Path) -> None:
     assert "\0" not in found["nul.md"].posts[0].text
 
 
+@pytest.mark.parametrize("name", ["issues.json", "issues.jsonl"])
+def test_half_a_letter_takes_no_other_issue_away(tmp_path: Path, name: str) -> None:
+    odd = {
+        **ISSUE,
+        "number": 2,
+        "title": "odd \ud800 title",
+        "body": "whole \U0001f525, half \udc00",
+    }
+    issues = [json.dumps(one) for one in (odd, ISSUE)]
+    text = "\n".join(issues) if name.endswith("l") else f"[{','.join(issues)}]"
+    (tmp_path / name).write_text(text)
+    threads = [one for one in read_threads(tmp_path) if isinstance(one, Thread)]
+    assert [one.title for one in threads] == ["odd \ufffd title", "It hangs"]
+    assert threads[0].posts[0].text == "whole \U0001f525, half \ufffd"
+    assert all(to_report(one, "team") for one in threads)
+
+
 def test_packed_files_are_named(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("zeros.json", b"0" * MEGABYTE)

@@ -8,11 +8,16 @@ from collections.abc import Iterable, Iterator
 
 from kb.backlog.sources.model import UnreadableError, Why
 from kb.backlog.sources.text import MAX_VALUE_CHARACTERS
+from kb.log.clean import replace_surrogates
 
 _BETWEEN = re.compile(r"[\s,\[\]\x1e]*")
 """What stands between values: of an array and of its items the items alone count. RFC 7464 begins
 each text with 0x1e."""
 _JSON = re.compile(r"\s*(?:\[\s*(?:[\[{\]]|$)|\{\s*(?:[\"}]|$)|\x1e)")
+
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a pair, which no file can hold where its other half is missing."""
 
 
 def is_json(head: str) -> bool:
@@ -68,7 +73,8 @@ def _decoded(text: str, place: int) -> tuple[object, int] | None:
     if place == len(text):
         return None
     try:
-        return json.JSONDecoder(strict=False).raw_decode(text, place)
+        value, end = json.JSONDecoder(strict=False).raw_decode(text, place)
+        return (_without_halves(value) if _HALF.search(text, place, end) else value), end
     except json.JSONDecodeError:
         return None
     except (RecursionError, ValueError) as error:  # ... or a number of 5,000 digits
@@ -88,6 +94,18 @@ def _as_much_again(source: Iterator[str], length: int) -> str:
 
 def _or_none(line: str) -> object:
     try:
-        return json.loads(line, strict=False)
+        value = json.loads(line, strict=False)
+        return _without_halves(value) if _HALF.search(line) else value
     except (ValueError, RecursionError):
         return None
+
+
+def _without_halves(value: object) -> object:
+    """The same value in texts that a file can hold."""
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, list):
+        return [_without_halves(one) for one in value]
+    if isinstance(value, dict):
+        return {replace_surrogates(name): _without_halves(one) for name, one in value.items()}
+    return value
