@@ -17,6 +17,7 @@ import pytest
 from kb.cli.talk import MAX_MESSAGE_BYTES
 from tests.conftest import Run
 from tests.e2e.conftest import PATIENCE_S, Small
+from tests.e2e.test_ending import signals_as_of_a_terminal
 
 SCHEMA = json.loads(Path("docs/chat.schema.json").read_text(encoding="utf-8"))
 SHM = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 (size 9637888)"
@@ -177,6 +178,7 @@ class Client:
                 stderr=stderr,
                 cwd=small.home,
                 env=small.environment(),
+                preexec_fn=signals_as_of_a_terminal,
             )
         os.close(ours)
         os.close(theirs)

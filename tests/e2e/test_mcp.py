@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import FOUNDING, PATIENCE_S, Run, environment
 from tests.e2e.conftest import ANSWER, QUESTION, Small, processes, wait_until
+from tests.e2e.test_ending import signals_as_of_a_terminal
 
 SAID = (
     "Megatron-LM Mixtral text generation server with pipeline parallelism: ranks 1-3 exit right"
@@ -211,6 +212,7 @@ def test_nobody_is_left_behind(small: Small, tmp_path: Path) -> None:
             env=small.environment(),
             cwd=small.home,
             start_new_session=True,
+            preexec_fn=signals_as_of_a_terminal,
         )
         assert server.stdin
         assert server.stdout
