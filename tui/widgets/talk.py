@@ -151,49 +151,54 @@ class QuestionView(Static):
 
 
 class TurnRow(Static):
-    """What was said; the newest is read from its beginning."""
+    """What was said."""
 
-    def __init__(self, turn: Turn, read: Sequence[str], *, newest: bool) -> None:
+    def __init__(self, turn: Turn, read: Sequence[str]) -> None:
         super().__init__(_said(turn, read), classes=f"turn {turn.speaker}")
-        self._newest = newest
 
-    def on_resize(self) -> None:
-        """Scroll after the layout, when the position of the turn is known."""
-        if self._newest and isinstance(self.parent, VerticalScroll):
-            self._newest = False
-            self.parent.scroll_to(y=self.virtual_region.y, animate=False, force=True)
+
+class Turns(VerticalScroll):
+    """All that was said; the newest is read from its beginning."""
+
+    newest: TurnRow | None = None
+
+    def watch_virtual_size(self) -> None:
+        """Scroll after the layout, when the position of the newest is known. Textual tells a row
+        that is below the visible ones nothing of its layout."""
+        if self.newest:
+            self.scroll_to(y=self.newest.virtual_region.y, animate=False, force=True)
 
 
 class Talk(Vertical):
     """What was said, the open question with its answers, and a box to say more."""
 
     def compose(self) -> ComposeResult:
-        yield VerticalScroll(id="turns", can_focus=False)
+        yield Turns(id="turns", can_focus=False)
         yield QuestionView(id="question")
         yield TalkInput()
 
     async def show(self, conversation: Conversation, suggested: Sequence[str]) -> None:
         """Show all that was said, what is asked, and what could be said next."""
-        turns = self.query_one("#turns", VerticalScroll)
+        turns = self.query_one(Turns)
         shown = len(turns.children)
-        # Of a case that goes on, the last turn of the user and the reply to it are the newest.
-        newest = max(shown, len(conversation.turns) - 2)
-        rows = [
-            TurnRow(turn, _read_in(turn, conversation), newest=number == newest)
-            for number, turn in enumerate(conversation.turns[shown:], shown)
-        ]
+        rows = [TurnRow(turn, _read_in(turn, conversation)) for turn in conversation.turns[shown:]]
+        if rows:
+            # Of a case that goes on, the last turn of the user and the reply to it are the newest.
+            turns.newest = rows[max(0, len(rows) - 2)]
         await turns.mount_all(rows)
         self.query_one(QuestionView).question = conversation.question
         self.query_one(TalkInput).suggest(suggested)
 
     async def clear(self) -> None:
         """Forget the case."""
-        await self.query_one("#turns").remove_children()
+        turns = self.query_one(Turns)
+        turns.newest = None
+        await turns.remove_children()
         self.query_one(QuestionView).question = None
 
     def scroll_page(self, by: int) -> None:
         """Go through what was said."""
-        turns = self.query_one("#turns", VerticalScroll)
+        turns = self.query_one(Turns)
         turns.scroll_page_down() if by > 0 else turns.scroll_page_up()
 
 
