@@ -4,14 +4,18 @@ milliseconds."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import faiss
 import numpy as np
-from numpy.typing import NDArray
 
 from index.dense import Vectors
 
-Codes = NDArray[np.uint8]
-Small = NDArray[np.int8]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Codes: TypeAlias = "NDArray[np.uint8]"
+Small: TypeAlias = "NDArray[np.int8]"
 
 _SCALE = 127
 """Steps of a byte; the components of a unit vector are smaller than 1."""

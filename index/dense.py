@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import faiss
 import numpy as np
-from numpy.typing import NDArray
 
 from index.errors import StoreDamaged
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_EXACT_VECTORS = 100_000
 """Above this many vectors the index is approximate (HNSW). `make bench` prints both."""
@@ -21,7 +24,7 @@ _BUILD_CANDIDATES = 80
 _SEARCH_CANDIDATES = 128
 """Vectors kept while searching (efSearch); more find more and take longer."""
 
-Vectors = NDArray[np.float32]
+Vectors: TypeAlias = "NDArray[np.float32]"
 
 
 class DenseIndex:

@@ -13,12 +13,14 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from index.errors import EncoderError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MODEL_DIR = Path(__file__).parent / "model"
 GRAPH = "model.onnx"

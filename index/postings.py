@@ -16,10 +16,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SCHEMA = """
 CREATE TABLE segments (number INTEGER PRIMARY KEY, level INTEGER NOT NULL);
@@ -46,8 +49,8 @@ _UNKNOWN = 0.5
 _PAIR = 0.5
 """Of what two Chinese characters tell."""
 
-Numbers = NDArray[np.uint32]
-Weights = NDArray[np.float32]
+Numbers: TypeAlias = "NDArray[np.uint32]"
+Weights: TypeAlias = "NDArray[np.float32]"
 
 
 class Postings(msgspec.Struct, frozen=True):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from index.encoder import Encoder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_LENGTH_ERROR = 1e-3
 """Tolerance for the length of a vector, which should be 1."""

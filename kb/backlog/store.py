@@ -12,11 +12,10 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from index import postings
 from index.codes import Codes, Small, to_codes, to_small
@@ -25,6 +24,9 @@ from index.private import make_directory, make_file
 from kb.backlog.gist import case_key, words_of
 from kb.backlog.model import Report
 from kb.errors import KbError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -175,5 +175,5 @@ def _starts(table: str, line: str) -> bool:
 
 @cache
 def _table(name: str) -> re.Pattern[str]:
-    rows = tomllib.loads(files("kb.backlog").joinpath("forms.toml").read_text("utf-8"))[name]
+    rows = tomllib.loads(Path(__file__).with_name("forms.toml").read_text("utf-8"))[name]
     return re.compile("|".join(f"(?:{row})" for row in rows), re.IGNORECASE)

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from enum import Flag, auto
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -165,7 +165,7 @@ def _near(kind: str, lowered: str) -> Iterator[_Turn]:
 
 @cache
 def _turns() -> Mapping[str, tuple[_Turn, ...]]:
-    source = tomllib.loads(files("kb.backlog").joinpath("wording.toml").read_text("utf-8"))
+    source = tomllib.loads(Path(__file__).with_name("wording.toml").read_text("utf-8"))
     names: dict[str, str] = source["names"]
     turns: dict[str, list[_Turn]] = {}
     for row in msgspec.convert(source["row"], tuple[_Row, ...]):

@@ -1,8 +1,9 @@
 """What the process inherits from its terminal, made usable once at its start: the standard streams,
-their encoding, and the size of the terminal."""
+their encoding, and the size of the terminal; and how its threads load modules."""
 
 from __future__ import annotations
 
+import builtins
 import codecs
 import fcntl
 import gc
@@ -11,7 +12,8 @@ import json
 import os
 import re
 import sys
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 from kb.errors import KbError, LogError, OutputError
 
@@ -63,6 +65,7 @@ def prepare() -> None:
     _lose_what_stderr_cannot_take()
     _forget_odd_sizes()
     _keep_rights_of_the_user()
+    _load_modules_in_turn()
     # OpenBLAS ends the process where it gets no threads. No matrix of kb is large enough for them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -71,6 +74,22 @@ def _keep_rights_of_the_user() -> None:
     """A umask that takes them leaves directories that nobody can enter, and workers without a
     semaphore."""
     os.umask(os.umask(0o077) & 0o077)
+
+
+def _load_modules_in_turn() -> None:
+    """One thread after the other: where one loads a package that imports its own modules, and
+    another begins with one of these, Python ends either import with a deadlock."""
+    in_turn, load = threading.RLock(), builtins.__import__
+
+    def load_in_turn(*arguments: Any) -> Any:
+        with in_turn:
+            return load(*arguments)
+
+    builtins.__import__ = load_in_turn  # type: ignore[assignment]
+    # A process that is forked while another thread loads would wait for it in vain.
+    os.register_at_fork(
+        before=in_turn.acquire, after_in_parent=in_turn.release, after_in_child=in_turn.release
+    )
 
 
 def writable(text: str, lacking: str = PLAIN) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files
+from pathlib import Path
 
 from kb.check import Risk
 from kb.collect.choice import Choice, Left, Taken
@@ -20,7 +20,7 @@ _MAX_SECONDS = 120
 
 def to_script(choice: Choice, purpose: str) -> str:
     """The whole script; `purpose` is one line for its reader."""
-    template = files("kb.collect").joinpath("collect.sh").read_text(encoding="utf-8")
+    template = Path(__file__).with_name("collect.sh").read_text(encoding="utf-8")
     calls = [line for taken in choice.taken for line in _call(taken)]
     calls += [_left(left) for left in choice.left]
     script = template.replace("@PURPOSE@", strip_controls(purpose))

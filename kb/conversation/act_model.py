@@ -14,17 +14,18 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from index.encoder import Encoder, OnnxEncoder, file_sha256
 from index.errors import EncoderError
 from kb.conversation.simplified import simplified
 from kb.evidence.glossary import gloss, has_chinese, longest_of, terms
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MODEL_DIR = Path(__file__).parent / "act_model"
 WEIGHTS = "weights.npz"
@@ -38,7 +39,7 @@ _LETTERS = (3, 4)
 """Letters of the pieces of a word: they hold its stem, and survive a typing error."""
 _WORD = re.compile(r"[a-z_']+|[0-9]+|[\u3400-\u9fff]|[^\sa-z0-9_'\u3400-\u9fff]")
 
-Array = NDArray[Any]
+Array: TypeAlias = "NDArray[Any]"
 
 
 def normal(text: str) -> str:
@@ -91,7 +92,7 @@ def in_english(text: str) -> str:
 
 @cache
 def _words() -> tuple[dict[str, str], re.Pattern[str]]:
-    source = files("kb.conversation").joinpath("gloss.toml").read_text(encoding="utf-8")
+    source = Path(__file__).with_name("gloss.toml").read_text(encoding="utf-8")
     words = terms() | tomllib.loads(source)["words"]
     return words, longest_of(words)
 

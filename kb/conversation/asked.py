@@ -7,7 +7,7 @@ import re
 import tomllib
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -90,7 +90,7 @@ def asked_in(text: str) -> Asked | None:
 @cache
 def asked_rows() -> tuple[Row, ...]:
     """All rows, in the order in which they are tried."""
-    source = files("kb.conversation").joinpath("asked.toml").read_bytes()
+    source = Path(__file__).with_name("asked.toml").read_bytes()
     return msgspec.convert(tomllib.loads(source.decode())["row"], tuple[Row, ...])
 
 

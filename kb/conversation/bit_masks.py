@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -77,6 +77,6 @@ def set_bits(value: int) -> list[int]:
 @cache
 def bit_masks() -> tuple[BitMask, ...]:
     """All of them, the most usual first."""
-    source = files("kb.conversation").joinpath("bit_masks.toml").read_bytes()
+    source = Path(__file__).with_name("bit_masks.toml").read_bytes()
     rows = tomllib.loads(source.decode())["mask"]
     return msgspec.convert(rows, tuple[BitMask, ...], strict=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -56,7 +56,7 @@ def clue_in(text: str) -> Clue | None:
 @cache
 def clues() -> tuple[Clue, ...]:
     """All rows, in the order in which they are tried."""
-    source = files("kb.conversation").joinpath("clues.toml").read_bytes()
+    source = Path(__file__).with_name("clues.toml").read_bytes()
     return msgspec.convert(tomllib.loads(source.decode())["clue"], tuple[Clue, ...])
 
 

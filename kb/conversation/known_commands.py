@@ -7,7 +7,7 @@ import re
 import tomllib
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -176,5 +176,5 @@ def _is_bare(command: KnownCommand, text: str) -> bool:
 @cache
 def known_commands() -> tuple[KnownCommand, ...]:
     """All of them, in the order in which they are tried."""
-    source = files("kb.conversation").joinpath("known_commands.toml").read_bytes()
+    source = Path(__file__).with_name("known_commands.toml").read_bytes()
     return msgspec.convert(tomllib.loads(source.decode())["command"], tuple[KnownCommand, ...])

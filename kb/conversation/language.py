@@ -8,8 +8,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from itertools import chain
+from pathlib import Path
 
 from kb.evidence.glossary import has_chinese
 from kb.evidence.nature import printed_part
@@ -100,7 +100,7 @@ def _of_questions() -> Mapping[str, str]:
 def _of_records() -> Mapping[str, str]:
     """The Chinese texts by the digest of the English ones: one that was changed since is not found,
     nor is one that a team wrote itself."""
-    folder = files("kb.conversation").joinpath("chinese")
+    folder = Path(__file__).with_name("chinese")
     kinds = (tomllib.loads(kind.read_bytes().decode()) for kind in folder.iterdir())
     texts = (record.values() for kind in kinds for record in kind.values())
     return dict(chain.from_iterable(texts))
@@ -108,5 +108,5 @@ def _of_records() -> Mapping[str, str]:
 
 @cache
 def _sentences() -> Mapping[str, Mapping[str, str]]:
-    source = files("kb.conversation").joinpath("sentences.toml").read_bytes()
+    source = Path(__file__).with_name("sentences.toml").read_bytes()
     return tomllib.loads(source.decode())

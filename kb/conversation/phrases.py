@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -61,7 +61,7 @@ def phrases() -> tuple[Phrase, ...]:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    source = files("kb.conversation").joinpath("phrases.toml").read_bytes()
+    source = Path(__file__).with_name("phrases.toml").read_bytes()
     return tomllib.loads(source.decode())
 
 

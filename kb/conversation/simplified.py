@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 
 def simplified(text: str) -> str:
@@ -14,5 +14,5 @@ def simplified(text: str) -> str:
 
 @cache
 def _table() -> dict[int, str]:
-    source = files("kb.conversation").joinpath("simplified.toml").read_text(encoding="utf-8")
+    source = Path(__file__).with_name("simplified.toml").read_text(encoding="utf-8")
     return {ord(old): new for old, new in tomllib.loads(source)["pairs"].split()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -50,5 +50,5 @@ def suspects_in(text: str) -> list[Suspect]:
 
 @cache
 def _suspects() -> tuple[Suspect, ...]:
-    source = files("kb.conversation").joinpath("suspects.toml").read_bytes()
+    source = Path(__file__).with_name("suspects.toml").read_bytes()
     return msgspec.convert(tomllib.loads(source.decode())["suspect"], tuple[Suspect, ...])

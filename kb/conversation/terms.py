@@ -8,7 +8,7 @@ import signal
 import tomllib
 from collections.abc import Mapping, Set
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -159,7 +159,7 @@ def _is_whole(name: str, text: str) -> bool:
 @cache
 def _by_name() -> Mapping[str, Term]:
     """In lower case."""
-    source = files("kb.conversation").joinpath("terms.toml").read_bytes()
+    source = Path(__file__).with_name("terms.toml").read_bytes()
     rows = tomllib.loads(source.decode())["term"]
     terms = msgspec.convert(rows, tuple[Term, ...])
     return {_GAP.sub("", name).lower(): term for term in terms for name in term.names}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from index.lexical import rarity
 from index.tokens import tokenize
 from kb.evidence.glossary import translate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?;,])\s+|(?<=[。！？；，])\s*")
 """Commas too: a clause of a long sentence is what is as short as a name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import tomllib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -130,5 +130,5 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def load_model() -> Model:
     """Read the shipped table."""
-    text = files("kb.diagnosis").joinpath("confidence.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("confidence.toml").read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), Model)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
+
+from kb.rules import read_tables
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _OTHER_CHINESE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]+")
@@ -42,9 +42,8 @@ def longest_of(words: Iterable[str]) -> re.Pattern[str]:
 @cache
 def terms() -> dict[str, str]:
     """The terms of the field and the English words for each."""
-    source = files("kb.rules").joinpath("glossary.toml").read_text(encoding="utf-8")
-    sections = tomllib.loads(source)
-    return {term: words for section in sections.values() for term, words in section.items()}
+    sections = read_tables("glossary").values()
+    return {term: words for section in sections for term, words in section.items()}
 
 
 @cache

@@ -11,6 +11,7 @@ from kb.rules.load import (
     file_digest,
     host_pattern,
     read_rows,
+    read_tables,
     without_names,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "file_digest",
     "host_pattern",
     "read_rows",
+    "read_tables",
     "without_names",
 ]

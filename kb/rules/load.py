@@ -34,7 +34,7 @@ def read_rows(file: str, table: str, kind: type[RowT]) -> tuple[RowT, ...]:
     Raises:
         RuleError: a row is wrong.
     """
-    rows = _tables(file).get(table, ())
+    rows = read_tables(file).get(table, ())
     return tuple(convert_row(file, row, kind) for row in rows)
 
 
@@ -79,7 +79,8 @@ def file_digest(file: str) -> bytes:
 
 
 @cache
-def _tables(file: str) -> dict[str, Any]:
+def read_tables(file: str) -> dict[str, Any]:
+    """All that a file holds, by table."""
     with _path(file).open("rb") as opened:
         return tomllib.load(opened)
 
@@ -91,7 +92,7 @@ def _path(file: str) -> Path:
 @cache
 def _parts(file: str) -> Mapping[str, str]:
     """What the placeholders in a file stand for: its own parts, times and hosts."""
-    own: dict[str, str] = _tables(file).get("parts", {})
+    own: dict[str, str] = read_tables(file).get("parts", {})
     if file in ("times", "hosts"):
         return own
     parts = {**_times(), **_hosts()}

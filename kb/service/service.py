@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 
-import kb.evidence  # noqa: F401  callers use it too, and Python cannot load it in two threads at once
 from index.progress import Notify, Report, silent_notify, silent_report
 from kb.errors import CorpusError, KbError, short_name, unknown
 from kb.paths import backlogs

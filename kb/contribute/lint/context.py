@@ -10,12 +10,12 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
+import kb
 from index.documents import Pattern
 from index.encoder import load_encoder, model_name
 from index.errors import StoreError
@@ -182,7 +182,7 @@ def _reader() -> str:
         "markdown/parse.py",
         "markdown/reader.py",
     )
-    sources = (files("kb").joinpath(module).read_bytes() for module in modules)
+    sources = ((Path(kb.__file__).parent / module).read_bytes() for module in modules)
     return hashlib.sha256(b"".join(sources)).hexdigest()
 
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from index.documents import Pattern
 from kb.contribute.lint.checked import CheckedFile
@@ -236,7 +236,7 @@ def beginning(pattern: str) -> str:
 @cache
 def ordinary_lines() -> tuple[str, ...]:
     """Lines of healthy programs."""
-    text = files("kb.contribute.lint").joinpath("ordinary.log").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("ordinary.log").read_text(encoding="utf-8")
     return tuple(text.splitlines())
 
 

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from kb.check import Check, JobState
 from kb.conversation.acts import Act, Acted
@@ -184,5 +184,5 @@ def placeholders(command: str, language: Language) -> str:
 
 @cache
 def _placeholder_table() -> Mapping[str, Mapping[str, str]]:
-    source = files("kb.conversation").joinpath("placeholders.toml").read_bytes()
+    source = Path(__file__).parents[1].joinpath("placeholders.toml").read_bytes()
     return tomllib.loads(source.decode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -101,5 +101,7 @@ _SECTIONS: Mapping[str, Collection[Kind]] = {
 
 def style_sheet() -> str:
     """The style of all pages."""
-    views = files("kb.views")
-    return "\n".join((views / name).read_text("utf-8") for name in ("page.css", "web/web.css"))
+    here = Path(__file__).parent
+    return "\n".join(
+        path.read_text("utf-8") for path in (here.parent / "page.css", here / "web.css")
+    )

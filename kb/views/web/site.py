@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 
 from index.progress import Notify
@@ -34,7 +33,7 @@ def write_site(directory: Path, records: Mapping[str, Record], notify: Notify) -
     rows = [row_of(record) for record in records.values() if f"{place_of(record)}.html" in pages]
     pages["index.html"] = Pages(STATIC).listing("./", rows)
     pages["style.css"] = style_sheet()
-    pages["search.js"] = (files("kb.views") / "web" / "search.js").read_text("utf-8")
+    pages["search.js"] = Path(__file__).with_name("search.js").read_text("utf-8")
     for place, text in pages.items():
         create(directory / place, text.encode("utf-8", "replace"))
     return len(rows)
