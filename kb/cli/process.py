@@ -81,11 +81,11 @@ def _load_modules_in_turn() -> None:
     another begins with one of these, Python ends either import with a deadlock."""
     in_turn, load = threading.RLock(), builtins.__import__
 
-    def load_in_turn(*arguments: Any) -> Any:
+    def load_in_turn(*arguments: Any, **named: Any) -> Any:
         with in_turn:
-            return load(*arguments)
+            return load(*arguments, **named)
 
-    builtins.__import__ = load_in_turn  # type: ignore[assignment]
+    builtins.__import__ = load_in_turn
     # A process that is forked while another thread loads would wait for it in vain.
     os.register_at_fork(
         before=in_turn.acquire, after_in_parent=in_turn.release, after_in_child=in_turn.release

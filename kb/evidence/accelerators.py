@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 
 import msgspec
 
+from kb.expression import Expression
 from kb.rules import any_of, read_rows
 from kb.rules.rows import Accelerator, Generation, Product
 
@@ -19,13 +20,13 @@ FAMILIES = read_rows("systems", "accelerator", Accelerator)
 GENERATIONS = read_rows("systems", "generation", Generation)
 """Generations of those of NVIDIA, oldest first."""
 
-_ASIDE = re.compile(r"\([^()]*\)")
-_SEEN = re.compile(r"\b(?:reported|seen|typical|in the report|among them)\b")
+_ASIDE = Expression(r"\([^()]*\)")
+_SEEN = Expression(r"\b(?:reported|seen|typical|in the report|among them)\b")
 """A clause with such a word tells where it was seen, not where it happens."""
-_ANY = re.compile(r"\bany\b(?! (?:NVIDIA|AMD)\b)|\b(?:other|than|virtual)\b", re.IGNORECASE)
+_ANY = Expression(r"\bany\b(?! (?:NVIDIA|AMD)\b)|\b(?:other|than|virtual)\b", re.IGNORECASE)
 """The cards named are not all: there are others, a comparison, an alternative without a name."""
-_NEWER = re.compile(r"\b(?:newer|later)\b", re.IGNORECASE)
-_OLDER = re.compile(r"\b(?:older|below)\b", re.IGNORECASE)
+_NEWER = Expression(r"\b(?:newer|later)\b", re.IGNORECASE)
+_OLDER = Expression(r"\b(?:older|below)\b", re.IGNORECASE)
 
 
 class Hardware(msgspec.Struct, frozen=True):

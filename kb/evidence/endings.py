@@ -13,6 +13,7 @@ from itertools import pairwise, takewhile
 
 from kb.evidence.markers import denies_failure
 from kb.evidence.notices import is_notice
+from kb.expression import Expression
 from kb.log.prefixes import split_prefix
 from kb.numbers import read_int
 from kb.rules import any_of, read_rows
@@ -26,12 +27,12 @@ MIN_PASTE_LINES = 12
 SPEAKING_LINES = 3
 """In which a person says what a paste is, at its beginning and at its end."""
 
-_LEVEL = re.compile(r"^.{0,80}?\b(?:INFO|NOTICE|SUCCESS|DEBUG|WARN(?:ING)?|\u4fe1\u606f)\b\W+")
+_LEVEL = Expression(r"^.{0,80}?\b(?:INFO|NOTICE|SUCCESS|DEBUG|WARN(?:ING)?|\u4fe1\u606f)\b\W+")
 """A level, and what stands before it, where no form of a prefix takes them off."""
-_LOGGER = re.compile(r"^[\w.<>/:-]{1,80}(?:\]|:| -|\)| >| \|)\W*")
+_LOGGER = Expression(r"^[\w.<>/:-]{1,80}(?:\]|:| -|\)| >| \|)\W*")
 """The name of the logger behind the level."""
 
-_BEGINS = re.compile(
+_BEGINS = Expression(
     r"\b(?:starting|started|begin(?:ning)?|launching|waiting|loading|saving|exporting|resum\w+|initiali[sz]\w*"
     r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
     r"|开始|正在|等待|进度|(?<![\d.])\d{1,2}%[|\]]|^\W*\d{1,2}%"
@@ -40,14 +41,14 @@ _BEGINS = re.compile(
 )
 """Something new begins, so what ended before was only a part of the work; or somebody speaks."""
 
-_WORD = re.compile(r"[A-Za-z]{1,20}\W{0,5}")
+_WORD = Expression(r"[A-Za-z]{1,20}\W{0,5}")
 
-_AWAITS = re.compile(
+_AWAITS = Expression(
     r"\b(?:waiting|waits?|will|would|should|expect\w*|until|stage)\b", re.IGNORECASE
 )
 """The end is still to come, or it is that of a part."""
 
-_PARTLY = re.compile(
+_PARTLY = Expression(
     r"\b(?:complet\w*|finish\w*|done|succe\w*|passed)\b\W{0,4}(?:(?:at|to|by|is|about|only)\W)?"
     r"(?P<share>\d{1,2})(?:\.\d+)?\s?%"
     r"|完成(?:了|度)?\W{0,3}(?:约|大约|百分之)?\s?(?P<share_zh>\d{1,2})(?:\.\d+)?(?:\s?%|$)"
@@ -57,7 +58,7 @@ _PARTLY = re.compile(
     re.IGNORECASE,
 )
 """Some of the work is done: 80 %, on 7 of 8 ranks."""
-_SUCCEEDED = re.compile(
+_SUCCEEDED = Expression(
     r"(?<![\d./-])(?P<some>\d{1,6})\s?(?:/|of|out of)\s?(?P<all>\d{1,6})(?![\d./-])"
     r"\W{1,3}(?:\w+ ){0,2}?"
     r"(?:succe\w*|passed|complete[ds]?|finished|done|ready|ok|healthy|alive|joined|saved|written"
@@ -66,7 +67,7 @@ _SUCCEEDED = re.compile(
     re.IGNORECASE,
 )
 """Counted: 3/4 tasks succeeded."""
-_SO_MANY = re.compile(
+_SO_MANY = Expression(
     r"(?:\b(?:uploaded|saved|wrote|written|copied|processed|merged|converted|completed|finished|done"
     r"|passed|succeeded|ok|verified|joined|loaded|synced|transferred|evaluated|downloaded)\b"
     r"|成功|完成|通过|已处理|已保存|已上传|就绪)[ :=,(\uff1a]{0,3}"
@@ -75,7 +76,7 @@ _SO_MANY = re.compile(
 )
 """Counted behind the word, as it goes on: uploaded 402/512."""
 
-_TROUBLE = re.compile(
+_TROUBLE = Expression(
     r"\b(?:(?<!status: \d )(?<!status: \d\d )terminated|killed|went away|gave up"
     r"|giving up|restart(?:ing|ed)?|retry(?:ing)?"
     r"|panic(?:s|ked)?"
@@ -97,14 +98,14 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 """Some of the work went wrong, though no line is marked as a failure: no all-clear then."""
-_NONE_BEFORE = re.compile(r"(?:^|[,;(|]\s{0,3}|\band )0 (?:\w+ )?$")
+_NONE_BEFORE = Expression(r"(?:^|[,;(|]\s{0,3}|\band )0 (?:\w+ )?$")
 _COUNT = r"(?:[\u4e00-\u9fff]{0,4}[数率])?"
 """How Chinese names the number of what went wrong."""
-_NONE_BEHIND = re.compile(rf"\s{{0,4}}{_COUNT}\s{{0,4}}[:=：]?\s{{0,4}}0(?:\.0{{1,3}}%)?(?![\w.%])")
+_NONE_BEHIND = Expression(rf"\s{{0,4}}{_COUNT}\s{{0,4}}[:=：]?\s{{0,4}}0(?:\.0{{1,3}}%)?(?![\w.%])")
 _MAX_BESIDE = 40
 """Characters before and behind such a word, in which it is counted."""
 
-_NONE_OF_IT = re.compile(
+_NONE_OF_IT = Expression(
     r"\b(?:no(?! (?:longer|answer|response|reply|heartbeat))|without(?! an)"
     r"|(?<!non-)(?<!non)zero|none|nothing"
     r"|never(?! (?:answered|reported|responded|joined|came|started|finished|returned))"
@@ -115,24 +116,24 @@ _NONE_OF_IT = re.compile(
     re.IGNORECASE,
 )
 """Before a doubt: nothing of that happened, or it only could, or PostgreSQL stops in order."""
-_NONE = re.compile(
+_NONE = Expression(
     rf"['\"]?\s{{0,4}}{_COUNT}\s{{0,4}}[:=：]?\s{{0,4}}['\"]?(?:0|false|none|null)\b(?!\.\d)"
     r"|\s{0,4}any active transactions",
     re.IGNORECASE,
 )
 """Behind a doubt: it is counted, and there is none; or PostgreSQL stops in order."""
-_SOME = re.compile(
+_SOME = Expression(
     r"(?<![.\d])[1-9]\d* (?:\w+ )?(?:failed|failures|errors)\b(?!\s*[:=])", re.IGNORECASE
 )
 """Counted, and not none: "2 errors, 0 warnings"."""
 
-_TOTAL = re.compile(
+_TOTAL = Expression(
     r"\b(?:max_(?:steps|epochs|iters)|total[ _](?:(?:optimization|training)[ _])?steps"
     r"|train[_-]iters|num[ _](?:train[ _])?(?:epochs|steps)|计划(?:训练)?|总步数|总轮数)\W{1,4}"
     r"(\d[\d,]*)",
     re.IGNORECASE,
 )
-_REACHED = re.compile(
+_REACHED = Expression(
     r"(?:\b(?:step|iter(?:ation)?|epoch)s?['\"]?\W{1,4}|(?<!#\d )(?<!#\d\d )\[(?=\d+/\d+\]))"
     r"(\d[\d,]*)(?:\.\d+)?"
     r"(?:\s*/\s*(\d+))?",
@@ -141,38 +142,38 @@ _REACHED = re.compile(
 _MIN_REACHED = 0.9
 """Share of the steps that were to be done; a log prints the last of them now and then."""
 
-_WORDS_OF_SPEECH = re.compile(
+_WORDS_OF_SPEECH = Expression(
     r"\b(?:is|are|was|were|has|have|had|but|and|then|when|while|after|since|just|only|that|this"
     r"|these|those|it|its|they|them|there|not|nothing|again|says?|said|same|should|would|does|did"
     r"|than|which|every|other|so|because|about|around|until|too|very|more|most|some|any)\b",
     re.IGNORECASE,
 )
-_SMALL_WORDS = re.compile(
+_SMALL_WORDS = Expression(
     r"\b(?:the|an?|of|on|in|for|to|at|with|from|into|between|by|as|all|one|out|up|down|no|if)\b",
     re.IGNORECASE,
 )
 _MIN_SPEECH, _MIN_SPEECH_SHARE = 1.5, 0.2
 """Words of speech in a line of prose, where a small word counts half, and their share of all
 words. A program's line without a prefix rarely has as many."""
-_SHAPED = re.compile(
+_SHAPED = Expression(
     r"^\s*(?:\[|#|\+ |-- |=|\$ |>>> |- \w+: |-[IWE]- |[\w.\[\]\"-]+:(?:\s|$)|\d"
     r"|(?:[\w-]{1,30}\s{1,8}){1,2}\w{0,40}_\w{0,40}:\s|total size is [\d,.]+ )"
 )
 """How a line begins that a program prints, though it has no prefix that is known."""
-_WARNS = re.compile(r"(?<=\w)Warning: ")
-_REMARK = re.compile(
+_WARNS = Expression(r"(?<=\w)Warning: ")
+_REMARK = Expression(
     r"\s*(?:\((?!no )[^() ]{1,40}(?: [^() ]{1,40}){3,40}\)|\uff08[^\uff08\uff09]{4,200}\uff09)\s*"
 )
 """A line in parentheses, which somebody wrote under what they pasted."""
-_ASKS_STATUS = re.compile(r"\becho \$\?\s*$")
-_TOLD = re.compile(
+_ASKS_STATUS = Expression(r"\becho \$\?\s*$")
+_TOLD = Expression(
     r"(?-i:\bI(?:'| [a-z]))|\bi(?:'(?:m|ve)| (?:am|have|get|see|run|ran|tried))\b"
     r"|\b(?:we|my|our|you|somebody|anyone|nobody|please|help|me)\b|\b(?:why|how) |\w'(?:t|s|re|m) "
     r"|(?<!\$)[?\uff1f]!*\s*$|!{2,}|\b(?:still|yet|hangs?|stuck|weird|strange|slow|(?<!#)wrong"
     r"|never|nope|expected|instead|(?:al)?though|anyway|however|supposed|unusable|garbage|gibberish|nonsense)\b",
     re.IGNORECASE,
 )
-_TOLD_IN_CHINESE = re.compile(
+_TOLD_IN_CHINESE = Expression(
     r"[我咱帮吗呢吧啊了都就还也才又]|起不来|请问|求助|怎么|为什么|为何|什么|但|不过|却|可是|结果(?:却|就|还)|然后"
     r"|卡(?:住|死|在|着|很)|不动|没反应|没有反应|不退|不结束|一直|突然|从来|不对|不正常|很慢|太慢|变慢"
     r"|奇怪|没有(?!错误|失败|异常|发现)"

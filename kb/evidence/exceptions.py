@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
@@ -11,12 +10,13 @@ import msgspec
 
 from index.signatures import Scanner
 from kb.evidence.model import EvidenceLine, Raised
+from kb.expression import Expression
 from kb.log.clean import strip_controls
 from kb.log.lines import BlockLines
 from kb.log.prefixes import split_prefix
 
-_EXCEPTION = re.compile(r"(?:\w+\.)*[A-Za-z]\w*(?:Error|Exception|Exit|Interrupt)(?::|$|\()")
-_AFTER_STACK = re.compile(rf"{_EXCEPTION.pattern}|(?:\w+\.)+\w+(?::|$)|[A-Z]\w+: ")
+_EXCEPTION = Expression(r"(?:\w+\.)*[A-Za-z]\w*(?:Error|Exception|Exit|Interrupt)(?::|$|\()")
+_AFTER_STACK = Expression(rf"{_EXCEPTION.pattern}|(?:\w+\.)+\w+(?::|$)|[A-Z]\w+: ")
 """Behind a stack other names are exceptions as well: `cv2.error`, `queue.Empty`."""
 _LINK = b"above exception"
 """Python prints it in front of the stack of an exception that another one led to."""

@@ -14,6 +14,7 @@ import msgspec
 
 from kb.evidence.accelerators import products_in
 from kb.evidence.systems import systems_in, versions_in
+from kb.expression import Expression
 from kb.numbers import read_int, read_ints
 
 Value = TypeVar("Value")
@@ -47,7 +48,7 @@ class Facts(msgspec.Struct, frozen=True):
     """Environment variables that are set on a line."""
 
 
-_NOT_USED = re.compile(
+_NOT_USED = Expression(
     r"(?:(?:(?<!can )(?<!could )\b(?:not|never)|(?<!ca)(?<!could)n't)"
     r" (?:us(?:e|ing)|(?:run(?:ning)? )?(?:in|under))(?: an?| any)?|\bno) "
     r"(?P<what>[\w-]+(?:/[\w-]+){0,3}(?:(?:, [\w-]+){0,2},? (?:or|and|nor) [\w-]+)?)"
@@ -56,30 +57,30 @@ _NOT_USED = re.compile(
 )
 """A person says that something does not run: "we do not use docker", "没有用 deepspeed". A list
 goes on behind a comma only where it ends in "or": "no error, slurm" runs with slurm."""
-_COLLECTIVE = re.compile(
+_COLLECTIVE = Expression(
     r"OpType=_?(?P<op>[A-Z_]+)|\b(?P<name>all[-_ ]?(?:gather|reduce)|reduce[-_ ]?scatter)",
     re.IGNORECASE,
 )
-_SEQUENCE = re.compile(r"\bSeqNum=(\d+)")
-_ELEMENTS = re.compile(r"\bNumelIn=(\d+), NumelOut=(\d+)")
-_TIMEOUT = re.compile(r"\bTimeout\(ms\)=(\d+)")
-_RANK = re.compile(r"\[?[Rr]ank[ :=]?(\d{1,5})\b")
-_WORLD_SIZE = re.compile(r"\bworld[_ ]?size['\"]?[ :=]+(\d+)", re.IGNORECASE)
-_EXIT_CODE = re.compile(
+_SEQUENCE = Expression(r"\bSeqNum=(\d+)")
+_ELEMENTS = Expression(r"\bNumelIn=(\d+), NumelOut=(\d+)")
+_TIMEOUT = Expression(r"\bTimeout\(ms\)=(\d+)")
+_RANK = Expression(r"\[?[Rr]ank[ :=]?(\d{1,5})\b")
+_WORLD_SIZE = Expression(r"\bworld[_ ]?size['\"]?[ :=]+(\d+)", re.IGNORECASE)
+_EXIT_CODE = Expression(
     r"\b(?:exit ?code|exit status|return code|returncode|exited with(?: code)?|返回码)"
     r"\s*[:=(]*\s*(-?\d{1,3})\b",
     re.IGNORECASE,
 )
-_SIGNAL = re.compile(r"\b(SIG(?:KILL|TERM|SEGV|BUS|ABRT|FPE|ILL|HUP|INT))\b")
-_XID = re.compile(r"\bXid\b(?: \([^()]*\))?[:# ]*(?:error |code )?(\d{1,3})\b", re.IGNORECASE)
-_CUDA_ERROR = re.compile(
+_SIGNAL = Expression(r"\b(SIG(?:KILL|TERM|SEGV|BUS|ABRT|FPE|ILL|HUP|INT))\b")
+_XID = Expression(r"\bXid\b(?: \([^()]*\))?[:# ]*(?:error |code )?(\d{1,3})\b", re.IGNORECASE)
+_CUDA_ERROR = Expression(
     r"\b(?:CUDA|cu\w+|cuda\w*|driver)[ -]?(?:error|failure|code|err)s?(?: code)?\W{0,3}(\d{1,3})\b"
     r"|\b(?:error|code|错误码?)\W{0,2}(\d{3})\b",
     re.IGNORECASE,
 )
-_NCCL_ERROR = re.compile(r"\b(nccl(?:Unhandled|System|Internal|Invalid|Remote)\w+)")
-_ERRNO = re.compile(r"\b(?:errno|Errno)[ :=]+(\d{1,3})\b")
-_ENVIRONMENT = re.compile(
+_NCCL_ERROR = Expression(r"\b(nccl(?:Unhandled|System|Internal|Invalid|Remote)\w+)")
+_ERRNO = Expression(r"\b(?:errno|Errno)[ :=]+(\d{1,3})\b")
+_ENVIRONMENT = Expression(
     r"\b((?:NCCL|TORCH|CUDA|VLLM|RAY|UCX|OMPI|FI|PYTORCH|GLOO|HF|OMP|ENABLE|HSA|ROCR)_[A-Z0-9_]+)"
     r"\s?[=:]\s?([^\s'\",;]+)"
 )
@@ -155,12 +156,12 @@ def _elements(text: str) -> tuple[int, int] | None:
     return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
-def _first(pattern: re.Pattern[str], text: str) -> int | None:
+def _first(pattern: Expression, text: str) -> int | None:
     match = pattern.search(text)
     return read_int(match[1]) if match else None
 
 
-def _numbers(pattern: re.Pattern[str], text: str) -> tuple[int, ...]:
+def _numbers(pattern: Expression, text: str) -> tuple[int, ...]:
     found = pattern.finditer(text)
     return _unique(read_ints(next(filter(None, match.groups())) for match in found))
 

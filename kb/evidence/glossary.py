@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+from kb.expression import Expression
 from kb.rules import read_tables
 
-_CHINESE = re.compile(r"[\u3400-\u9fff]")
-_OTHER_CHINESE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]+")
+_CHINESE = Expression(r"[\u3400-\u9fff]")
+_OTHER_CHINESE = Expression(r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]+")
 
 
 def has_chinese(text: str) -> bool:

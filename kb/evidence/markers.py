@@ -9,6 +9,7 @@ from enum import IntEnum
 import msgspec
 
 from index.documents import Pattern
+from kb.expression import Expression
 from kb.rules import read_rows, rows, without_names
 
 
@@ -83,7 +84,7 @@ _NUMBERED = (
 )
 _NO_NAME = "".join(rf"(?<!\b{word}.)" for word in _NUMBERED.split())
 """A 0 behind one of these names something (`gpu 0 failed`), and counts nothing."""
-_DENIED = re.compile(
+_DENIED = Expression(
     # The first letters of what follows: at most places nothing has to be tried.
     r"(?=[0nwzaefoismutcr无没未错失异超跳丢中闪告退])(?:"
     rf"\b(?:{_NO_NAME}0|no|without|zero|any) (?:known )?(?:\w+ )?"
@@ -102,14 +103,14 @@ _DENIED = re.compile(
     r")",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(
+_COUNTED = Expression(
     r"\b(?:fail(?:ed|ures?)?|errors?|timeouts|lost)['\"]?\s*[:=]\s*['\"]?[1-9]\d*\b(?!\.\d|%)"
     r"|(?:错误|失败|异常|超时|丢失|中断)(?!码)\s?(?:[\u4e00-\u9fff]{0,4}数)?"
     r"\s*[:：=为]?\s*[1-9]\d*(?![.\d秒s])",
     re.IGNORECASE,
 )
 """Counted, and not none: beside it nothing is denied, as in "failed: 3, errors: 0"."""
-_CALM = re.compile(
+_CALM = Expression(
     r"\b(?:INFO|DEBUG|TRACE|NOTICE|LOG|info|debug)\b|^\s*(?:ok \d|PASS|# |\u2713|\u2714|\u221a)"
     r"|^\s*(?:=== RUN|--- PASS|\[ *(?:RUN|OK) *\])"
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_LOG_SHAPE = re.compile(
+from kb.expression import Expression
+
+_LOG_SHAPE = Expression(
     r"^\s*(?:\[|<|\$ |>>> |#\d|at |File \"|\d{4}[-/]\d\d|\d\d:\d\d|[A-Z]+[:\]]|[\w./-]+:\d+:)"
     r"|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|LOG)\b|\w[=|]\S|\s\|\s|/\w+/\w+|\d+%|\b\d+/\d+\b|\d+\.\d+"
 )
@@ -13,14 +15,14 @@ _MIN_SHAPED_SHARE = 0.5
 """Share of the lines of a log that look like a program's; the others are parts of messages."""
 _MAX_LINES_OF_A_QUOTE = 3
 """A person quotes a word or a number of a log in the middle of as few lines as these."""
-_PROGRESS = re.compile(
+_PROGRESS = Expression(
     r"\b(?:step|iter(?:ation)?|epoch|loss|global_step)\b\W{0,4}\d|\d(?:it/s|s/it)\b|\b200 OK\b"
     r"|\b(?:finished|completed?|done|saved|passed|succeeded|built in|pass)\b",
     re.IGNORECASE,
 )
-_MIDWAY = re.compile(r"(?:\.\.\.|…)\s*$|(?<!\d)0%\||\?it/s")
-_CHINESE_PHRASE = re.compile(r"[\u4e00-\u9fff]{4}")
-_PERSON = re.compile(
+_MIDWAY = Expression(r"(?:\.\.\.|…)\s*$|(?<!\d)0%\||\?it/s")
+_CHINESE_PHRASE = Expression(r"[\u4e00-\u9fff]{4}")
+_PERSON = Expression(
     # The first letters of what follows: at most places nothing has to be tried.
     r"(?=[IMmOoWwh?\uff1f])(?:"
     r"\b(?:I|[Mm]y|[Oo]ur) [a-z]|\bI'(?:m|ve)\b|(?<!\$)[?\uff1f]\s*$"
@@ -28,7 +30,7 @@ _PERSON = re.compile(
     r"|\b(?:how|why|what) (?:do|does|is|can|should)\b"
     r")"
 )
-_ERROR_OF_PROGRAM = re.compile(
+_ERROR_OF_PROGRAM = Expression(
     r"(?<![\w.])(?P<said>"
     r"(?:[A-Za-z_][\w.]*(?:Error|Exception)"
     r"|(?:[a-z][\w-]{1,20}: )?(?:[Ee]rror|ERROR|FATAL|[Ff]atal)(?: response from daemon)?): ?\S.*"
@@ -36,7 +38,7 @@ _ERROR_OF_PROGRAM = re.compile(
     re.DOTALL,
 )
 """The name of an exception, or a program that reports an error, and what it says."""
-_SHOWN_BY_PROGRAM = re.compile(
+_SHOWN_BY_PROGRAM = Expression(
     r"(?:\b(?:shows?|says?|prints?|reports?|returns?|gives?)|显示|提示|输出|返回|报错?|说)[:：]?\s*[\"'“‘]?"
     r"(?P<said>(?:No|Not|Cannot|Can't|Could not|Couldn't|Unable|Failed|Invalid|Unknown) .*)",
     re.DOTALL,

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import msgspec
 
+from kb.expression import Expression
+
 
 class _Quantity(msgspec.Struct, frozen=True):
     """Something by which people tell how fast work is."""
@@ -62,38 +64,38 @@ _SECONDS = {
     "h": 3600, "hr": 3600, "hour": 3600, "小时": 3600,
 }  # fmt: skip
 _THOUSAND = 1000
-_NUMBER = re.compile(
+_NUMBER = Expression(
     r"(?<![A-Za-z0-9_.:-])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s?"
     r"(?:(?P<unit>us|ms|sec|second|s|min|minute|m|hour|hr|h)s?(?![A-Za-z0-9])"
     r"|(?P<zh>毫秒|秒|分钟|分|小时)|(?P<k>k)(?![A-Za-z0-9]))?(?![A-Za-z0-9.]*\d)",
     re.IGNORECASE,
 )
-_SENTENCES = re.compile(r"(?<=[.!?;])\s+|[。！？；\n]")
-_REFERENCE = re.compile(
+_SENTENCES = Expression(r"(?<=[.!?;])\s+|[。！？；\n]")
+_REFERENCE = Expression(
     r"\b(?:instead of|rather than|vs|versus|compared (?:to|with)|was|were|used to|before|earlier"
     r"|usual\w*|normal\w*|(?:up|down) from|yesterday|last week|elsewhere|(?:the )?others?|expected"
     r"|should)\b|而不是|原来|之前|以前|平时|正常|昨天|上周|本来|别的|其他",
     re.IGNORECASE,
 )
 """Beside a number: it is as it was, or as it should be."""
-_NOW = re.compile(r"\b(?:now|today|currently)\b|现在|今天|目前|了", re.IGNORECASE)
-_BECAME = re.compile(
+_NOW = Expression(r"\b(?:now|today|currently)\b|现在|今天|目前|了", re.IGNORECASE)
+_BECAME = Expression(
     r"->|→|=>|\b(?:became|becomes?|(?:went|gone|goes|dropped|fell|rose|grew) to)\b"
     r"|变成|变为|变到|[涨升降掉跌]到",
     re.IGNORECASE,
 )
 """Between two numbers, of which the first is as it was."""
-_FROM = re.compile(r"\bfrom\b[^,;]{0,20}$|[从由][^，；]{0,10}$", re.IGNORECASE)
-_TO = re.compile(r"\bto\b|到|至", re.IGNORECASE)
-_BESIDE = re.compile(r"[^,，;；]{0,24}")
+_FROM = Expression(r"\bfrom\b[^,;]{0,20}$|[从由][^，；]{0,10}$", re.IGNORECASE)
+_TO = Expression(r"\bto\b|到|至", re.IGNORECASE)
+_BESIDE = Expression(r"[^,，;；]{0,24}")
 """What belongs to a number, behind it."""
-_ENDS_CLAUSE = re.compile(r"[,，;；]|\b(?:vs|versus|instead)\b")
-_IS_TIME = re.compile(
+_ENDS_CLAUSE = Expression(r"[,，;；]|\b(?:vs|versus|instead)\b")
+_IS_TIME = Expression(
     r"\b(?:step|iter\w*|epoch|batch|load\w*|wall|start\w*)[- ]?time\b|\btime (?:per|to|for)\b"
     r"|/ ?(?:it|step)\b|耗时|用时",
     re.IGNORECASE,
 )
-_NO_PACE = re.compile(r"\btime-?outs?\b|\blimits?\b|\bversions?\b|超时|限制|版本", re.IGNORECASE)
+_NO_PACE = Expression(r"\btime-?outs?\b|\blimits?\b|\bversions?\b|超时|限制|版本", re.IGNORECASE)
 """A time that is set, not taken."""
 _MAX_AHEAD = 80
 """Characters before the first number in which it is said that it was so once."""

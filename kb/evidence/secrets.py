@@ -17,6 +17,7 @@ import msgspec
 
 from kb.evidence import EvidenceLine
 from kb.evidence.tables import Cell, cells_below
+from kb.expression import Expression
 from kb.log.clean import without_disguises, without_escapes
 from kb.rules import read_rows
 from kb.rules.rows import Column, Secret, Token
@@ -33,7 +34,7 @@ _LONG_WORD = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))(?=[^\s\"'<>]{16})"
 """A token is a long word; in a quoted text, `\\n` stands before it."""
 
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = Expression(
     r"""\W{0,3}(?:[*•.]{3,}|(?:sk-|hf_)?[xX]{6,}|REDACTED|MASKED|HIDDEN|\{\{[^{}]*\}\}|\$\{[^{}]*\}"""
     r"""|<[^<>]*>|(?:var|local|data|module)\.[\w.]+)\W{0,3}"""
 )

@@ -6,15 +6,15 @@ stack belong to it, and only what looks like an exception ends it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 
+from kb.expression import Expression
 from kb.log.prefixes import split_prefix
 
-_FRAME = re.compile(r"^\s+(?:File \"(?P<file>[^\"]+)\", line \d+,? in (?P<function>\S+)|\S)")
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?::|\(|\s*$)|\w+(?: \w+)?: ")
+_FRAME = Expression(r"^\s+(?:File \"(?P<file>[^\"]+)\", line \d+,? in (?P<function>\S+)|\S)")
+_EXCEPTION = Expression(r"[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?::|\(|\s*$)|\w+(?: \w+)?: ")
 _FIRST_WORDS = "Traceback ("
 _MAX_STACK_LINES = 400
 """Lines read to the end of a stack, with those of other ranks between them."""

@@ -12,6 +12,7 @@ from index.progress import Notify, silent_notify
 from kb.containment import contained
 from kb.evidence.collector import SHORT_LINES
 from kb.evidence.endings import pasted_part
+from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.attribution import Prescan, attribute_lines, one_does_not_end, prescan
 from kb.job.differences import Difference, find_differences
@@ -41,7 +42,7 @@ from kb.log.mask import mask
 from kb.numbers import read_ints
 from kb.rules.rows import FailureKind
 
-_WORLD = re.compile(
+_WORLD = Expression(
     r"(?:mpirun|mpiexec)\b.*? -(?:np|n) (\d+)|\bworld[_ ]?size['\"]?[ :=]+(\d+)", re.IGNORECASE
 )
 _MAX_CULPRITS_IN_TIMELINE = 4

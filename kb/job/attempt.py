@@ -12,26 +12,27 @@ import msgspec
 
 from kb.evidence.endings import says_end
 from kb.evidence.markers import Grade
+from kb.expression import Expression
 from kb.job.exits import Exit, starts_again
 from kb.job.lines import ATTACHED
 from kb.job.model import FaultRole, LogLine
 from kb.job.recorder import DumpComparison
 from kb.log.mask import mask
 
-_NATIVE = re.compile(
+_NATIVE = Expression(
     r".{0,60}?\[[IWEF]\d{4} [\d:.]+ \S+\.cpp:\d+\]|[IWEF]\d{4} \d\d:.* torch/"
     r"|.*\bNCCL (?:INFO|WARN)\b|/\S+:\d+: \w*Warning"
 )
-_CHAINED = re.compile(
+_CHAINED = Expression(
     r"During handling of the above exception|The above exception was the direct cause"
     r"|Original Traceback"
 )
-_UNHANDLED = re.compile(r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:")
+_UNHANDLED = Expression(r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:")
 _EXIT_LINES, _END_LINES = 3, 5
 """Last lines of a rank in which a launcher tells its exit code, and it tells itself that it is
 done."""
 _EXITED_WELL = r"\b(?:exit(?:ed|ing)? (?:with )?(?:status|code)|returned|rc|ret|status)[: =]*0\b"
-_ENDED_WELL = re.compile(
+_ENDED_WELL = Expression(
     r"\b(?:finish(?:ed|ing)?|done|complet(?:ed?|ion)|success(?:ful(?:ly)?)?|bye|all good)\b"
     r"|" + _EXITED_WELL,
     re.IGNORECASE,

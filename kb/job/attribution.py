@@ -11,6 +11,7 @@ import msgspec
 
 from kb.evidence.endings import says_end
 from kb.evidence.markers import Grade
+from kb.expression import Expression
 from kb.job.exits import launcher_speaks, reports_exit
 from kb.job.failures import classify
 from kb.job.identity import Identities, RawLine, identify, named_hosts
@@ -27,23 +28,23 @@ _SAMPLE_LINES, _SMALL_SAMPLE_LINES = 200, 30
 """Lines by which it is learned where a file names its ranks: enough to see ranks alternate. A file
 whose name tells its rank needs fewer."""
 
-_RESTART = re.compile(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
-_UNCAUGHT = re.compile(r".{0,60}?\[rank\d+\]:\s*(?!\[[IWEF]\d{4} )\S")
-_NATIVE = re.compile(r"\.cpp:\d+\]")
+_RESTART = Expression(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
+_UNCAUGHT = Expression(r".{0,60}?\[rank\d+\]:\s*(?!\[[IWEF]\d{4} )\S")
+_NATIVE = Expression(r"\.cpp:\d+\]")
 _MIN_MARKED_LINES = 3
 """Where at least this many everyday lines are marked as uncaught ones are, the launcher marks them
 all."""
 _LEVEL = host_pattern("level")
-_SPEAKING_PID = re.compile(
+_SPEAKING_PID = Expression(
     rf"\[(?P<host>{host_pattern('host_name')}):(?P<pid>\d+)\] |.{{0,60}}?\bpid[=:](?P<pid2>\d+)\b"
 )
-_SYSLOG = re.compile(
+_SYSLOG = Expression(
     r"(?:\w{3} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ][\d:.,+-]+Z?)"
     rf" (?!{_LEVEL} )(?P<host>{host_pattern('short_host')}) [\w./-]+(?:\[\d+\])?: "
 )
 """Looser than the prefix of syslog, which is taken off a line: here the time needs no zone."""
-_NO_HOST = re.compile(rf"[^A-Za-z].*|{_LEVEL}|{host_pattern('program_and_rank')}", re.IGNORECASE)
-_TIMES = re.compile(r"\d ?(?:ms|s|sec)\b|fwd|bwd|comm\b|wait|idle|allreduce|\btime\b|/step")
+_NO_HOST = Expression(rf"[^A-Za-z].*|{_LEVEL}|{host_pattern('program_and_rank')}", re.IGNORECASE)
+_TIMES = Expression(r"\d ?(?:ms|s|sec)\b|fwd|bwd|comm\b|wait|idle|allreduce|\btime\b|/step")
 _MAX_END_LINES = 8
 """Of each rank: among so many last lines, it says that it is done."""
 _PRESCAN_LINES = 40
@@ -51,14 +52,14 @@ _PRESCAN_LINES = 40
 _MIN_SHARE_OF_ONE_RANK, _MIN_LINES_OF_ONE_RANK = 0.5, 10
 """A file whose name tells no rank is that of the one rank it names, if more than this share of its
 lines, and more than this many, name it."""
-_MARKED = re.compile(r"\[rank(\d+)\]:")
-_LAUNCHER = re.compile(
+_MARKED = Expression(r"\[rank(\d+)\]:")
+_LAUNCHER = Expression(
     r"torch/distributed/(?:run|launcher)|local_rank: \d+ \(pid|mpirun|mpiexec|\bsrun:"
     r"|started worker"
 )
 """Narrower than the launchers of `exits.toml`: a rank's own log may well hold `pid=`."""
 _NAMELESS = Origin()
-_ONLY_RANK = re.compile(r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/)\d+", re.IGNORECASE)
+_ONLY_RANK = Expression(r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/)\d+", re.IGNORECASE)
 
 
 class Prescan(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from functools import cache
 
 import msgspec
 
+from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.lines import ATTACHED
 from kb.job.model import FaultRole, LogLine
@@ -26,20 +27,20 @@ _MIN_RANKS = 3
 _FIRST_LINES, _LAST_LINES = 150, 50
 """Lines of each rank that are compared: what it was started with, and its end."""
 _MAX_DIFFERENCES = 5
-_FIELD = re.compile(
+_FIELD = Expression(
     r"(?<![\w./-])(?P<name>[A-Za-z_][\w./-]{0,40})[\"']?"
     r"(?:\s?=\s?|:\s|\s)[\"']?"
     r"(?P<value>[\[(][\d., x]{1,40}[\])]|[+-]?\d[\w.+-]{0,40}|(?:nan|inf|true|false|none)\b"
     r"|(?<==)[\w.+-]{1,40})",
     re.IGNORECASE,
 )
-_NAN = re.compile(r"[+-]?(?:nan|inf)", re.IGNORECASE)
-_MEASURED = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?(?:[mun]?s|sec|it|[kmgt]i?b)", re.IGNORECASE)
-_SWITCH = re.compile(r"true|false|[01]|none", re.IGNORECASE)
+_NAN = Expression(r"[+-]?(?:nan|inf)", re.IGNORECASE)
+_MEASURED = Expression(r"\d[\d.]*(?:e[+-]?\d+)?(?:[mun]?s|sec|it|[kmgt]i?b)", re.IGNORECASE)
+_SWITCH = Expression(r"true|false|[01]|none", re.IGNORECASE)
 """The first rank often does what no other does."""
 
 _SIGN = "="
-_WORD_BEFORE = re.compile(r"[A-Za-z][\w-]* $")
+_WORD_BEFORE = Expression(r"[A-Za-z][\w-]* $")
 
 _Key = tuple[str, str, int]
 """The shape of a line, the name of a field, and which of several fields of this name it is."""

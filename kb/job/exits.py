@@ -15,6 +15,7 @@ from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGINT, SIGKILL, SIGSEGV, SI
 
 import msgspec
 
+from kb.expression import Expression
 from kb.job.hostlists import read_hosts, read_ranks
 from kb.job.model import AttributedLog, LogLine
 from kb.numbers import read_int
@@ -65,9 +66,9 @@ _SIGNAL_WORDS = {
     "terminated": SIGTERM,
     "out of memory": SIGKILL,
 }
-_TORCHRUN_KEY = re.compile(r"^[ \t]+(?P<key>time|host|rank|exitcode|error_file|traceback)[ \t]*: ")
-_TORCHRUN_RANK = re.compile(r"(?<!\d)(\d+) \(local_rank: (\d+)\)")
-_TORCHRUN_EXIT = re.compile(r"(?<!\d)(-?\d+) \(pid: (\d+)\)")
+_TORCHRUN_KEY = Expression(r"^[ \t]+(?P<key>time|host|rank|exitcode|error_file|traceback)[ \t]*: ")
+_TORCHRUN_RANK = Expression(r"(?<!\d)(\d+) \(local_rank: (\d+)\)")
+_TORCHRUN_EXIT = Expression(r"(?<!\d)(-?\d+) \(pid: (\d+)\)")
 """The table of torchrun has six lines, and which of them says best how a rank ended depends on the
 last: more than a row of `exits.toml` can tell."""
 

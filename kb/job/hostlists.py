@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable
 from itertools import chain, islice
 from math import prod
 
+from kb.expression import Expression
 from kb.numbers import read_int, read_ints
 
-_LAST_NUMBER = re.compile(r"(?<!\d)\d++(?=\D*+$)")
-_LETTER = re.compile(r"(?<=[-_])[a-z]")
-_COUNT = re.compile(r"nnodes[\"' =:]+(?:\d+:)?(\d+)|\b(\d+) nodes\b|num_nodes[ =:]+(\d+)")
+_LAST_NUMBER = Expression(r"(?<!\d)\d++(?=\D*+$)")
+_LETTER = Expression(r"(?<=[-_])[a-z]")
+_COUNT = Expression(r"nnodes[\"' =:]+(?:\d+:)?(\d+)|\b(\d+) nodes\b|num_nodes[ =:]+(\d+)")
 
 _MAX_SHAPES = 100
 """Ways in which the hosts of a job are named; of more, those of most hosts count."""
@@ -22,7 +23,7 @@ _MAX_RANKS_OF_A_LIST = 10_000
 """Of a longer list the first ranks are read."""
 _MAX_HOSTS_OF_A_LIST = 1_000
 """A longer list, by the product of its brackets, is not read: it hardly tells where a rank ran."""
-_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_BRACKETS = Expression(r"\[([^\[\]]*)\]")
 
 
 def missing_hosts(present: Collection[str], lines: Iterable[str]) -> list[str]:

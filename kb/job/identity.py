@@ -9,31 +9,32 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from kb.evidence.markers import Grade
+from kb.expression import Expression
 from kb.job.lines import ATTACHED, Line
 from kb.log.layout import Origin, is_system_log
 from kb.log.timestamps import Stamp
 from kb.numbers import read_ints
 from kb.rules import host_pattern
 
-_RANK_AND_PID = re.compile(
+_RANK_AND_PID = Expression(
     r"\b(?:rank|worker|task|process)[ :=#]+(?P<rank>\d+)\b.{0,60}?\bpid[ :=]+(?P<pid>\d+)"
     r"|\[[\w.-]+:(?P<pid3>\d+)\] \*\*\* reported by process \[\d+,(?P<rank3>\d+)\]"
     r"|\bpid[ :=]+(?P<pid2>\d+)\b.{0,40}?(?:\brank[ :=]+|\) \[)(?P<rank2>\d+)",
     re.IGNORECASE,
 )
-_PID = re.compile(r"\bpid[ :=]+(\d+)", re.IGNORECASE)
+_PID = Expression(r"\bpid[ :=]+(\d+)", re.IGNORECASE)
 _NAME = host_pattern("short_host")
-_HOST = re.compile(
+_HOST = Expression(
     rf"\b(?:host(?:name)?|node(?:name)?)['\"]?[ :=]+['\"]?(?P<host>{_NAME})\b(?![.:]\w*\()"
     rf"|\bpid \d+ (?:on|at) (?:node |host )?(?P<host2>{_NAME})\b"
 )
-_NO_HOST = re.compile(host_pattern("word_of_a_sentence"), re.IGNORECASE)
-_USUAL_HOST = re.compile(rf"(?<![\w-]){host_pattern('usual_host')}(?![\w:=-])")
+_NO_HOST = Expression(host_pattern("word_of_a_sentence"), re.IGNORECASE)
+_USUAL_HOST = Expression(rf"(?<![\w-]){host_pattern('usual_host')}(?![\w:=-])")
 _MIN_NAMED_LINES, _MAX_NAMED_LINES = 5, 40
 """A name in the beginning of at least 5 of the first 40 lines of a rank is that of its host: fewer
 may speak of another host."""
-_STEM = re.compile(r"(?:^|/)([A-Za-z][\w-]+)(?:\.\w+)*$")
-_NAME_PART = re.compile(r"[A-Za-z][\w-]*\d[\w-]*|[a-z]+-[a-z]+")
+_STEM = Expression(r"(?:^|/)([A-Za-z][\w-]+)(?:\.\w+)*$")
+_NAME_PART = Expression(r"[A-Za-z][\w-]*\d[\w-]*|[a-z]+-[a-z]+")
 _BEGINNING_CHARACTERS = 60
 """Where a logger names its host, behind a time."""
 _MIN_CONFIRMING_SHARE = 0.2

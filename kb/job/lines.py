@@ -5,7 +5,6 @@ However many files and gigabytes there are, at most a fixed number of lines is l
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
@@ -14,6 +13,7 @@ import msgspec
 
 from kb.evidence.marked import Mark, MarkedBlock
 from kb.evidence.markers import MARKERS, Grade
+from kb.expression import Expression
 
 _MAX_LINES_READ = 40_000
 """Lines kept of all files of a job: what is looked at in some seconds."""
@@ -32,12 +32,12 @@ _EXITS = frozenset(n for n, marker in enumerate(MARKERS) if marker.reports_exit)
 _TELLING = _EXITS.union(n for n, marker in enumerate(MARKERS) if marker.grade is Grade.FATAL)
 
 _TIME = r"\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}"
-_TAG = re.compile(
+_TAG = Expression(
     rf"(?:(?:\[{_TIME}\]|{_TIME})?\[\d+,\d+\]|\[{_TIME}\]|{_TIME})<std(?:out|err|diag)>:"
 )
 """What Open MPI writes in front of each line of a rank: its number, the time or both."""
 
-ATTACHED = re.compile(
+ATTACHED = Expression(
     r"\s+(?![\s\d.+:-]|(?:INFO|DEBUG|TRACE|WARN\w*|ERROR|CRITICAL|FATAL)\b)|\s*$|frame #\d"
     r"|<omitting|(?:Original )?Traceback \(|The above exception"
     r"|During handling|Exception raised from|\[? ?\d+\]? +[./]\S*\(|=+ backtrace"

@@ -7,7 +7,6 @@ https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
@@ -15,13 +14,14 @@ from typing import Annotated, Any
 
 import msgspec
 
+from kb.expression import Expression
 from kb.job.plain_pickle import load_plain
 from kb.log import Source
 from kb.log.clean import replace_surrogates, strip_controls
 from kb.log.reader import SNIFF_BYTES, is_binary
 from kb.numbers import MAX_INT, read_int, read_ints
 
-DUMP_NAME = re.compile(
+DUMP_NAME = Expression(
     r"(?:^|[/_.-])(?:nccl_|fr_|gloo_)?trace_(?:\w*_)?(?P<rank>\d+)(?:\.(?:json|pkl|pickle))?$"
 )
 _MAX_DUMP_BYTES = 256 << 20
@@ -37,7 +37,7 @@ _MAX_SHOWN_CHARACTERS = 200
 """Of each text in what is told of a collective: a call may have hundreds of inputs."""
 _PICKLE, _JSON = (b"\x80", b"(", b"}"), b"{"
 """What a dictionary begins with; the first one is of all pickles but the oldest protocols."""
-_DIGITS = re.compile(r"\d+")
+_DIGITS = Expression(r"\d+")
 
 _Int = Annotated[int, msgspec.Meta(ge=-MAX_INT, le=MAX_INT)]
 

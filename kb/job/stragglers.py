@@ -12,20 +12,21 @@ from statistics import median
 
 import msgspec
 
+from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.model import LogLine
 from kb.numbers import MAX_INT
 
-_FIELD = re.compile(
+_FIELD = Expression(
     r"(?P<name>[A-Za-z][\w/.-]*?)[\"']?\s{0,3}[=:]?\s{0,8}"
     r"(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>ms|us|s|sec)?\b"
 )
-_TIME = re.compile(
+_TIME = Expression(
     r"time|(?:^|_)(?:ms|sec|secs|dt|t)$|fwd|bwd|forward|backward|compute|load|data|step_?s|elapsed|dur",
     re.I,
 )
-_WAIT = re.compile(r"comm|wait|sync|reduce|gather|barrier|nccl|idle|mpi", re.IGNORECASE)
-_TOTAL = re.compile(
+_WAIT = Expression(r"comm|wait|sync|reduce|gather|barrier|nccl|idle|mpi", re.IGNORECASE)
+_TOTAL = Expression(
     r"total|/step|/iter|per_step|step_?time|iter_?time|interval|wall|eta", re.IGNORECASE
 )
 

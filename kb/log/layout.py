@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from kb.expression import Expression
 from kb.numbers import read_int
 from kb.rules import host_pattern, read_rows
 from kb.rules.rows import Layout, Origin
@@ -19,9 +20,9 @@ __all__ = ["Origin", "is_system_log", "number_siblings", "origin_of"]
 _NUMBER, _LETTER = re.compile(r"\d+"), re.compile(r"(?<![A-Za-z])[a-z](?![A-Za-z])")
 _MAX_NUMBERS_OF_A_NAME = 16
 """Numbers of a path that may be the rank, the last ones: a date, a job and a host come before."""
-_COMPRESSED = re.compile(r"\.(?:gz|zst)$", re.IGNORECASE)
-_NO_HOST = re.compile(host_pattern("part_of_a_file_name"), re.IGNORECASE)
-_SYSTEM = re.compile(
+_COMPRESSED = Expression(r"\.(?:gz|zst)$", re.IGNORECASE)
+_NO_HOST = Expression(host_pattern("part_of_a_file_name"), re.IGNORECASE)
+_SYSTEM = Expression(
     r"(?:dmesg|kern(?:el)?|journal(?:ctl)?|syslog|ip[-_. ]?(?:link[-_. ]?)?mon(?:itor)?"
     r"|nvidia[-_]smi|dcgm|sacct|scontrol|squeue|py-?spy|launcher|torchrun|mpirun"
     r"|raylet|gcs_server|dashboard(?:_agent)?|log_monitor|monitor|runtime_env_(?:agent|setup)"

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 
 import msgspec
 
+from kb.expression import Expression
 from kb.numbers import read_int
 from kb.rules import read_rows
 from kb.rules.rows import Prefix
@@ -20,7 +21,7 @@ time and a level."""
 _BEGINNING_CHARACTERS = 400
 """The part of a line in which its prefixes are looked for: each is far shorter."""
 
-_NAMED = re.compile(r"\?P<(rank|host)>")
+_NAMED = Expression(r"\?P<(rank|host)>")
 
 
 class Spoken(msgspec.Struct, frozen=True):

@@ -13,33 +13,34 @@ from itertools import islice, takewhile
 
 import msgspec
 
+from kb.expression import Expression
 from kb.numbers import read_int
 from kb.rules import host_pattern
 
 BEGINNING_CHARACTERS = 110
 """The part of a line in which its speaker is looked for: further on, words speak of others."""
 _NO_PART_OF_MORE = r"(?!\d|[.:,]\d|[%x])"
-_NUMBER = re.compile(
+_NUMBER = Expression(
     rf"(?:(?<=[\s\d])|^)([^\d\s]{{0,24}}[ \t]{{0,3}})(\d{{1,5}}){_NO_PART_OF_MORE}"
 )
 _AT_START, _SPACE = "", " "
 """Names of a number with which a line begins, and of one that stands alone."""
-_CLOCK = re.compile(r"[.:,/+T-]*")
+_CLOCK = Expression(r"[.:,/+T-]*")
 """What stands before a number within a time, a date or a fraction."""
-_NO_SPEAKER = re.compile(
+_NO_SPEAKER = Expression(
     r"(?:^|[^a-z])(?:node|host|nid|cn|dgx|hgx|v|it|its|iter|iters|iteration|step|steps|epoch|ep|batch|mb|layer|layers|expert|bucket"
     r"|chunk|item|sample|fold|trial|try|attempt|retry|line|page|size|round|version|pid|tid|port"
     r"|loss|lr|acc|err|error|code|xid|exit|status|signal|len|n|num|count|total|top|at|of|in|to)"
     r"[^a-z\d]*$",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<![\w.-])[A-Za-z][\w-]{1,40}(?![\w-]*(?:[(=]|\.\w))")
-_LEVEL = re.compile(host_pattern("level"), re.IGNORECASE)
+_NAME = Expression(r"(?<![\w.-])[A-Za-z][\w-]{1,40}(?![\w-]*(?:[(=]|\.\w))")
+_LEVEL = Expression(host_pattern("level"), re.IGNORECASE)
 _WORDS_OF_A_BEGINNING = 4
 """Words in front of a message, behind a time: a program, a level, a host and a rank at most."""
-_DIGITS = re.compile(r"\d+")
-_LAST_WORD = re.compile(r"\w*$")
-_WORDS = re.compile(r"[^\W\d]{2,}")
+_DIGITS = Expression(r"\d+")
+_LAST_WORD = Expression(r"\w*$")
+_WORDS = Expression(r"[^\W\d]{2,}")
 _MIN_SHARE = 0.5
 """Of the lines that have the number: what stands in the middle of messages is in fewer."""
 _SHARE_OF_ALL = 0.95

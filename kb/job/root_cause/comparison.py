@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable
 
+from kb.expression import Expression
 from kb.job.attempt import RankLog
 from kb.log.mask import mask
 from kb.numbers import read_int
@@ -14,8 +15,8 @@ _LAST_LINES = 3
 """Ordinary lines in which a rank tells what it did last."""
 _STEP_LINES = 20
 """Last ordinary lines that are searched for the number of a step: not every line tells it."""
-_DIGITS = re.compile(r"\d+")
-_STEP = re.compile(
+_DIGITS = Expression(r"\d+")
+_STEP = Expression(
     r"\b(?:step|iter(?:ation)?|batch|epoch|it|round|global_step|idx)s?\W{0,3}(\d+)", re.I
 )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from kb.expression import Expression
 from kb.job.attempt import Attempt
 from kb.job.hostlists import missing_hosts
 from kb.job.model import Culprit, Explanation, FaultRole, RootCause
 from kb.job.root_cause.comparison import last_step
 from kb.rules.rows import FailureKind
 
-_CANNOT_CONNECT = re.compile(r"\btry(?:ing)? to connect\b|\bfailed to connect\b", re.IGNORECASE)
+_CANNOT_CONNECT = Expression(r"\btry(?:ing)? to connect\b|\bfailed to connect\b", re.IGNORECASE)
 
 
 def never_joined(attempt: Attempt) -> RootCause | None:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.hostlists import read_ranks
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
@@ -30,14 +31,14 @@ _NAMED = tuple(
 )
 """Lines in which a waiting rank names those that it misses."""
 
-_WORLD_SIZE = re.compile(r"\bWORLD_SIZE=(\d+)")
+_WORLD_SIZE = Expression(r"\bWORLD_SIZE=(\d+)")
 
-_RUNNING_FRAME = re.compile(
+_RUNNING_FRAME = Expression(
     r"\s+File \"(?P<file>[^\"]+)\", line \d+ in (?P<function>\S+)"  # faulthandler
     r"|\s+(?P<function2>[\w.<>]+) \((?P<file2>[^():]+\.py):\d+\)"  # py-spy
 )
 """A line of a stack that was taken while the rank ran."""
-_TRACEBACK_FRAME = re.compile(r"\s*File \"(?P<file>[^\"]+)\", line \d+, in (?P<function>\S+)")
+_TRACEBACK_FRAME = Expression(r"\s*File \"(?P<file>[^\"]+)\", line \d+, in (?P<function>\S+)")
 _Stack = dict[tuple[str, str], LogLine]
 """By file and function: the first line that shows it."""
 _MIN_STACKS = 3
@@ -177,7 +178,7 @@ def _first_outside(stack: _Stack, common: frozenset[tuple[str, str]]) -> LogLine
     return next((line for frame, line in stack.items() if frame not in common), None)
 
 
-def _stack(log: RankLog, form: re.Pattern[str]) -> _Stack:
+def _stack(log: RankLog, form: Expression) -> _Stack:
     stack: _Stack = {}
     for line in log.lines:
         match = form.match(line.message)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV
 from statistics import median
 
+from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.blame import culprit_of, explains_itself
@@ -18,13 +19,13 @@ from kb.job.root_cause.comparison import shape_of, step_of
 from kb.log.mask import mask
 from kb.rules.rows import FailureKind
 
-_GPU_MEMORY = re.compile(r"\b(?:CUDA|HIP|GPU|NPU)\b")
-_NAMES_SIGNAL = re.compile(r"\bSIG[A-Z]+\b|\bsignal \d", re.IGNORECASE)
+_GPU_MEMORY = Expression(r"\b(?:CUDA|HIP|GPU|NPU)\b")
+_NAMES_SIGNAL = Expression(r"\bSIG[A-Z]+\b|\bsignal \d", re.IGNORECASE)
 _CRASHES = (SIGILL, SIGBUS, SIGFPE, SIGSEGV)
 """Signals that a process brings upon itself, so that several may do it independently."""
 
-_BAD_VALUE = re.compile(r"\bnan\b|\binf\b|not finite|non-?finite|diverg|overflow", re.IGNORECASE)
-_NAN = re.compile(r"(?<![\w.])[+-]?(?:nan|inf)\b", re.IGNORECASE)
+_BAD_VALUE = Expression(r"\bnan\b|\binf\b|not finite|non-?finite|diverg|overflow", re.IGNORECASE)
+_NAN = Expression(r"(?<![\w.])[+-]?(?:nan|inf)\b", re.IGNORECASE)
 
 _TOLERATED_CLOCK_SECONDS = 1.0
 """Steps themselves differ by as much."""

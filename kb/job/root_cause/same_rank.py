@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from kb.expression import Expression
 from kb.job.attempt import Attempt
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.numbers import read_int
 from kb.rules.rows import FailureKind
 
-_STATED = re.compile(
+_STATED = Expression(
     r"\bRANK\W{1,3}(?P<rank>\d{1,6})\b.{0,80}?\bWORLD_SIZE\W{1,3}(?P<world>\d{1,6})\b", re.I
 )
 """What a process says about itself. `LOCAL_RANK` is another word."""

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
+from kb.expression import Expression
 from kb.job.attempt import Attempt
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.rules import host_pattern
@@ -22,9 +23,9 @@ _LOST = tuple(
 )
 """Launchers and schedulers that name the host they lost."""
 
-_PAIR = re.compile(rf"\bfrom (?P<one>{_NAME}) to:? (?P<other>{_NAME})")
-_ADDRESS = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,3}){3})(?![\d.])")
-_LINK_UP = re.compile(r"\b(?:UP|inet|ip[=:]|address)\b", re.IGNORECASE)
+_PAIR = Expression(rf"\bfrom (?P<one>{_NAME}) to:? (?P<other>{_NAME})")
+_ADDRESS = Expression(r"(?<![\d.])(\d{1,3}(?:\.\d{1,3}){3})(?![\d.])")
+_LINK_UP = Expression(r"\b(?:UP|inet|ip[=:]|address)\b", re.IGNORECASE)
 
 _Found = tuple[str, LogLine]
 """A host that is not reached, and the line that shows it."""
