@@ -13,13 +13,15 @@ demo: $(VENV)/.installed
 	@echo
 	@$(BIN)/kb ask -f benchmarks/samples/nccl-shm.log
 
-test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto -m "not slow"
+# One process more than there are processors: many tests wait for time limits, signals and files.
+PYTEST := $(BIN)/python -m pytest -n "$$(($$(nproc) + 1))"
 
-# Ray and the models have targets of their own: what they need is large. One process more than there
-# are processors: many tests wait for time limits, signals and files.
+test: $(VENV)/.test
+	$(PYTEST) -m "not slow"
+
+# Ray and the models have targets of their own: what they need is large.
 test-all: $(VENV)/.test
-	$(BIN)/python -m pytest -n "$$(($$(nproc) + 1))" --durations=25 --ignore tests/models --ignore tests/ray
+	$(PYTEST) --durations=25 --ignore tests/models --ignore tests/ray
 
 lint: lint-code
 	$(BIN)/kb lint

@@ -3,6 +3,8 @@ stdio and over streamable HTTP. All that they answer comes from the desk."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -61,7 +63,6 @@ from kb.serve.tools import (
     TOOLS,
     prompt,
 )
-from kb.service.input import bounded_lines
 from kb.service.service import Service
 
 if TYPE_CHECKING:
@@ -72,7 +73,13 @@ Context = ServerRequestContext[Any, Any]
 PATH = "/mcp"
 """Where a server of its own answers."""
 MAX_MESSAGE_BYTES = 1 << 22
-"""Of a call, as the SDK has it over HTTP; a longer one is left out, and never answered."""
+"""Of a call, as the SDK has it over HTTP; a longer one is not read."""
+_TOO_LARGE = f"the call has more than {MAX_MESSAGE_BYTES >> 20} MB; name a large log in `paths`"
+_LONG_TOOL = "(too large)"
+"""The tool that is called in the place of one whose call is too large."""
+_IDENTIFIER = re.compile(rb'"id"\s{0,9}:\s{0,9}(\d{1,18}|"[\w-]{1,100}")\s{0,9}[,}]')
+_END_BYTES = 300
+"""Of a call, at its beginning and at its end, where its id stands beside the arguments."""
 _ROOTS = "roots"
 """The key by which a client answers what its roots are."""
 _PATIENCE_SECONDS = 10.0
@@ -203,11 +210,25 @@ class _Messages:
     """The lines of a stream for the SDK, which reads one at a time whatever its length."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._lines = bounded_lines(stream, MAX_MESSAGE_BYTES)
+        self._stream = stream
 
     def readline(self) -> str:
-        """The next line with its end; an empty one for what is too long, and nothing at the end."""
-        return next((f"{line or ''}\n" for line in self._lines), "")
+        """The next line with its end, or nothing at the end of the stream. In the place of one that
+        is too large, a call with its id that is refused: a client would wait for ever."""
+        line = self._stream.readline(MAX_MESSAGE_BYTES)
+        if line.endswith(b"\n") or len(line) < MAX_MESSAGE_BYTES:
+            return line.decode("utf-8", "replace")
+        beginning = line[:_END_BYTES]
+        while line and not line.endswith(b"\n"):
+            before, line = line, self._stream.readline(MAX_MESSAGE_BYTES)
+        return _refusable(beginning, (before + line)[-_END_BYTES:])
+
+
+def _refusable(beginning: bytes, end: bytes) -> str:
+    found = _IDENTIFIER.findall(beginning)[:1] or _IDENTIFIER.findall(end)[-1:]
+    params = {"name": _LONG_TOOL}
+    call = {"jsonrpc": "2.0", "method": "tools/call", "params": params}
+    return "".join(f"{json.dumps({'id': json.loads(one), **call})}\n" for one in found) or "\n"
 
 
 class _Protocol:
@@ -226,6 +247,8 @@ class _Protocol:
     async def call_tool(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
+        if params.name == _LONG_TOOL:
+            return _refused(_TOO_LARGE, _ADVICE)
         tool = TOOLS.get(params.name)
         if tool is None:
             sentence = unknown("tool", params.name, TOOLS, "call one that is allowed")

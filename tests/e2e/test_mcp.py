@@ -240,6 +240,29 @@ def test_nobody_is_left_behind(small: Small, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("identifier_stands", ["first", "last"])
+def test_a_call_that_is_too_large_is_refused(small: Small, identifier_stands: str) -> None:
+    text = {"name": "diagnose", "arguments": {"text": "x" * (5 << 20), "id": "none"}}
+    call: dict[str, Any] = {"method": "tools/call", "params": text, "jsonrpc": "2.0"}
+    call = {"id": 7, **call} if identifier_stands == "first" else {**call, "id": 7}
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "kb", "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=small.environment(),
+        cwd=small.home,
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write(lines(INITIALIZE, initialized, call, LIST))
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(3)]
+    refused = next(answer["result"] for answer in answers if answer["id"] == 7)
+    assert refused["isError"]
+    assert "name a large log in `paths`" in refused["content"][0]["text"]
+
+
 @asynccontextmanager
 async def _posting(url: str, **headers: str) -> AsyncIterator[httpx2.Response]:
     accept = {"Accept": "application/json, text/event-stream", **headers}

@@ -229,10 +229,8 @@ ODD_DUMPS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] if n == "many lists" else []) for n in ODD_DUMPS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ODD_DUMPS)
 def test_a_dump_that_grows_is_read_or_left(tmp_path: Path, name: str) -> None:
     program = (
         "import resource, sys, pathlib; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30));"

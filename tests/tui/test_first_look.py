@@ -20,6 +20,8 @@ from tui.widgets.detail import Detail
 from tui.widgets.log_pane import LogPane
 from tui.widgets.match_list import OVERVIEW, MatchList
 
+pytestmark = pytest.mark.slow
+
 SIZES = [(80, 24), (120, 40), (200, 60)]
 """Common terminals, from a small one on."""
 

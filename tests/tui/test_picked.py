@@ -13,6 +13,8 @@ from tui.conditions import every, said_by, with_text
 from tui.lines import CHUNK_BYTES, Lines
 from tui.picked import Picked, hunt
 
+pytestmark = pytest.mark.slow
+
 LENGTHS = (0, 3, 80, 200, 5000, CHUNK_BYTES - 7, 3 * CHUNK_BYTES)
 
 

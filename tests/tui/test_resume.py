@@ -17,6 +17,8 @@ from kb.settings import Settings
 from tests.tui.conftest import SHM, Start, answered, app_of, paste, press, shown, told, until
 from tui.widgets.paste_box import PasteBox
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "hf_" + "a1B2c3" * 6
 """Made here: it is none."""
 

@@ -13,6 +13,8 @@ from tests.tui.conftest import SHM, Start, app_of, paste, press, shown, told, un
 from tui.screens.main import MainScreen
 from tui.screens.run import RunScreen
 
+pytestmark = pytest.mark.slow
+
 COMMAND = "df -h /dev/shm"
 
 

@@ -22,6 +22,8 @@ from tests.tui.conftest import (
 from tui.widgets.paste_box import PasteBox
 from tui.widgets.talk import TalkInput
 
+pytestmark = pytest.mark.slow
+
 DF = """Filesystem      Size  Used Avail Use% Mounted on
 shm              64M   64M     0 100% /dev/shm
 tmpfs            26G     0   26G   0% /run
