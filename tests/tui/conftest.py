@@ -18,6 +18,7 @@ from textual.notifications import Notify
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.worker import WorkerCancelled
 
 from kb.paths import packaged_incidents
 from kb.service.input import UserInput
@@ -131,9 +132,15 @@ def start_shipped(start: Start, built_cache: Path, monkeypatch: pytest.MonkeyPat
 
 
 async def settle(pilot: Pilot[int]) -> None:
-    """Wait until everything that was begun is done."""
+    """Wait until everything that was begun is done, or was replaced by something newer."""
     await pilot.pause()
-    await pilot.app.workers.wait_for_complete()
+    while True:
+        try:
+            await pilot.app.workers.wait_for_complete()
+        except WorkerCancelled:
+            await pilot.pause()
+        else:
+            break
     await pilot.pause()
 
 
