@@ -59,7 +59,7 @@ def collect(blocks: Iterable[Block], signatures: Scanner, markers: Scanner) -> E
     """
     collector = Collector(signatures)
     for block in blocks:
-        collector.add(MarkedBlock(block, markers.scan(block.data)))
+        collector.add(MarkedBlock(block, markers.scan(block.data), signatures.scan(block.data)))
     return collector.evidence()
 
 
@@ -93,7 +93,7 @@ class Collector:
             self._take_marked(block, start)
             if len(self._folded) > known:
                 (self._grave if start in grave else self._any).hears_news = True
-        for number, end in self._signatures.scan(block.data):
+        for number, end in block.hits:
             pattern = self._signatures.patterns[number]
             if pattern not in self._hits:
                 line = evidence_line(block, block.start_of(end))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from operator import itemgetter
+
+import msgspec
 
 from kb.evidence.endings import raises_doubt
 from kb.evidence.markers import DOUBTS, GRAVE, Grade, grade_line, is_final, negates
@@ -15,7 +18,7 @@ from kb.log import Block
 from kb.log.lines import BlockLines
 
 Mark = tuple[int, int]
-"""Number of a marker, and the offset behind its match."""
+"""Number of a marker or of a signature, and the offset behind its match."""
 
 _MAX_DOUBTS = 1_000
 """Doubts of a block that are looked at: most say what they seem to say, and one is enough."""
@@ -25,16 +28,49 @@ _MAX_CLAUSE_BYTES = 160
 _TRACEBACK = "Traceback (most recent call last)"
 
 
-class MarkedBlock(BlockLines):
-    """A block and what a scan for markers found in it, in order of offset."""
+class Findings(msgspec.Struct, frozen=True):
+    """All that is found in a block by itself, without its text: small, so that one process can go
+    on with what another one scanned."""
 
-    def __init__(self, block: Block, marks: Sequence[Mark]) -> None:
+    block: Block
+    marks: array[int]
+    hits: array[int]
+    in_doubt: bool
+    """A line of it, or of a block before it, says in passing that something went wrong."""
+    finals: frozenset[int]
+
+
+class MarkedBlock(BlockLines):
+    """A block and what a scan for markers found in it, in order of offset; `hits` are those of
+    signatures."""
+
+    def __init__(self, block: Block, marks: Sequence[Mark], hits: Sequence[Mark] = ()) -> None:
         super().__init__(block)
         self.marks = [mark for mark in marks if mark[0] not in DOUBTS]
+        self.hits = hits
         self._doubts = [mark for mark in marks if mark[0] in DOUBTS]
+        self._in_doubt: bool | None = None
         self._finals: frozenset[int] | None = None
         self._grades: dict[int, Grade] = {}
         self._stacks: dict[int, Stack] = {}
+
+    @classmethod
+    def found(cls, findings: Findings) -> MarkedBlock:
+        """A block that was scanned elsewhere."""
+        block = cls(findings.block, _pairs(findings.marks), _pairs(findings.hits))
+        block._in_doubt, block._finals = findings.in_doubt, findings.finals
+        return block
+
+    def findings(self, block: Block, *, in_doubt: bool) -> Findings:
+        """What is found in it, for `found`. `block` is the same without its text; what comes before
+        it may be `in_doubt`."""
+        return Findings(
+            block=block,
+            marks=array("I", chain.from_iterable(self.marks)),
+            hits=array("I", chain.from_iterable(self.hits)),
+            in_doubt=in_doubt or self.doubts(),
+            finals=self.finals(),
+        )
 
     @property
     def grave(self) -> list[Mark]:
@@ -67,11 +103,13 @@ class MarkedBlock(BlockLines):
 
     def doubts(self) -> bool:
         """Whether a line says in passing that something went wrong."""
-        return any(
-            (negates(marker) or self._raises_doubt(end))
-            and not is_notice(self.text(self.start_of(end)))
-            for marker, end in self._doubts[:_MAX_DOUBTS]
-        )
+        if self._in_doubt is None:
+            self._in_doubt = any(
+                (negates(marker) or self._raises_doubt(end))
+                and not is_notice(self.text(self.start_of(end)))
+                for marker, end in self._doubts[:_MAX_DOUBTS]
+            )
+        return self._in_doubt
 
     def finals(self) -> frozenset[int]:
         """The starts of the lines that tell what no rank survives; the last ones, if they are very
@@ -101,3 +139,8 @@ class MarkedBlock(BlockLines):
         if stack is None:
             stack = self._stacks[start] = read_stack(self.data, start)
         return stack
+
+
+def _pairs(flat: array[int]) -> list[Mark]:
+    numbers = iter(flat)
+    return list(zip(numbers, numbers, strict=True))
