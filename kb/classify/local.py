@@ -105,7 +105,8 @@ def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outco
         with _pool(settings, jobs) as pool:
             while queue or running:
                 while queue and len(running) < jobs * _MAX_QUEUED_PER_WORKER:
-                    running[pool.submit(_classify, queue[0])] = queue.popleft()
+                    future = pool.submit(_classify, queue[0])
+                    running[future] = queue.popleft()
                 for future in pool.done(running):
                     yield future.result()
                     del running[future]

@@ -41,7 +41,7 @@ _MIN_CONTEXT_LINES = 40
 """Everyday lines of the evidence, however many telling ones there are."""
 _COUNTER = re.compile(rb"(?<![A-Za-z0-9_])\d*[1-9]\d*(?![A-Za-z_])")
 """A number that is none of a name. A zero stays: `0 errors` denies what `3 errors` says."""
-_KEPT_ADDRESSES = (b"127.", b"0.0.0.0", b"169.254.")
+_KEPT_ADDRESS = re.compile(rb"127\.|0\.0\.0\.0|169\.254\.")
 """What a mask keeps of the numbers in a line."""
 _MAX_SHAPES = 10_000
 """Shapes of lines that are remembered: some megabytes."""
@@ -195,7 +195,7 @@ class Collector:
 def _shape(raw: bytes) -> bytes:
     """What lines that differ in counters alone have in common; nothing for a line that has to be
     read as a whole."""
-    if any(address in raw for address in _KEPT_ADDRESSES):
+    if _KEPT_ADDRESS.search(raw):
         return b""
     return _COUNTER.sub(b"1", raw)
 
@@ -218,6 +218,8 @@ class Attention:
         )
         at_begin = block.lines_of(marks, first)
         self.hears_news = len(at_begin) < first
+        if self.hears_news:
+            return at_begin  # these are all
         return at_begin | block.lines_of(reversed(marks), last)
 
 

@@ -57,7 +57,8 @@ class MarkedBlock(BlockLines):
     @classmethod
     def found(cls, findings: Findings) -> MarkedBlock:
         """A block that was scanned elsewhere."""
-        block = cls(findings.block, _pairs(findings.marks), _pairs(findings.hits))
+        block = cls(findings.block, (), _pairs(findings.hits))
+        block.marks = _pairs(findings.marks)
         block._in_doubt, block._finals = findings.in_doubt, findings.finals
         return block
 
