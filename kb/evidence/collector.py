@@ -19,8 +19,9 @@ from kb.evidence.facts import find_facts
 from kb.evidence.folding import FoldedLines
 from kb.evidence.glossary import has_chinese
 from kb.evidence.lines import evidence_line, evidence_lines_before
-from kb.evidence.marked import Mark, MarkedBlock
+from kb.evidence.marked import MarkedBlock
 from kb.evidence.markers import Grade
+from kb.evidence.marks import Marks
 from kb.evidence.model import Evidence, EvidenceLine, SignatureHit
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
 from kb.log import Block
@@ -209,7 +210,7 @@ class Attention:
         self.hears_news = True
         """A line that was chosen said what no line before it did."""
 
-    def choose(self, block: MarkedBlock, marks: Sequence[Mark]) -> set[int]:
+    def choose(self, block: MarkedBlock, marks: Marks) -> set[int]:
         """The starts of the lines to look at."""
         first, last = (
             (_MAX_FIRST_MARKED_LINES, _MAX_LAST_MARKED_LINES)

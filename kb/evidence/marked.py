@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import chain, islice, takewhile
-from operator import itemgetter
+from itertools import takewhile
 
 import msgspec
 
 from kb.evidence.endings import raises_doubt
-from kb.evidence.markers import DOUBTS, GRAVE, Grade, grade_line, is_final, negates
+from kb.evidence.markers import DOUBTS, FINAL, GRAVE, MARKERS, Grade, grade_line, negates
+from kb.evidence.marks import Mark, Marks, choice
 from kb.evidence.notices import is_notice
 from kb.evidence.stacks import Stack, read_stack
 from kb.log import Block
 from kb.log.lines import BlockLines
 
-Mark = tuple[int, int]
-"""Number of a marker or of a signature, and the offset behind its match."""
+_IS_DOUBT = choice(DOUBTS, len(MARKERS))
+_IS_GRAVE = choice(GRAVE, len(MARKERS))
+_IS_FINAL = choice(FINAL, len(MARKERS))
 
 _MAX_DOUBTS = 1_000
 """Doubts of a block that are looked at: most say what they seem to say, and one is enough."""
@@ -33,8 +32,8 @@ class Findings(msgspec.Struct, frozen=True):
     on with what another one scanned."""
 
     block: Block
-    marks: array[int]
-    hits: array[int]
+    marks: Marks
+    hits: Sequence[Mark]
     in_doubt: bool
     """A line of it, or of a block before it, says in passing that something went wrong."""
     finals: frozenset[int]
@@ -46,9 +45,10 @@ class MarkedBlock(BlockLines):
 
     def __init__(self, block: Block, marks: Sequence[Mark], hits: Sequence[Mark] = ()) -> None:
         super().__init__(block)
-        self.marks = [mark for mark in marks if mark[0] not in DOUBTS]
+        found = Marks.of(marks)
+        self.marks = found.chosen(~_IS_DOUBT)
         self.hits = hits
-        self._doubts = [mark for mark in marks if mark[0] in DOUBTS]
+        self._doubts = found.chosen(_IS_DOUBT)
         self._in_doubt: bool | None = None
         self._finals: frozenset[int] | None = None
         self._grades: dict[int, Grade] = {}
@@ -57,8 +57,8 @@ class MarkedBlock(BlockLines):
     @classmethod
     def found(cls, findings: Findings) -> MarkedBlock:
         """A block that was scanned elsewhere."""
-        block = cls(findings.block, (), _pairs(findings.hits))
-        block.marks = _pairs(findings.marks)
+        block = cls(findings.block, (), findings.hits)
+        block.marks = findings.marks
         block._in_doubt, block._finals = findings.in_doubt, findings.finals
         return block
 
@@ -67,16 +67,16 @@ class MarkedBlock(BlockLines):
         it may be `in_doubt`."""
         return Findings(
             block=block,
-            marks=array("I", chain.from_iterable(self.marks)),
-            hits=array("I", chain.from_iterable(self.hits)),
+            marks=self.marks,
+            hits=self.hits,
             in_doubt=in_doubt or self.doubts(),
             finals=self.finals(),
         )
 
     @property
-    def grave(self) -> list[Mark]:
+    def grave(self) -> Marks:
         """The marks that name a failure or an error."""
-        return [mark for mark in self.marks if mark[0] in GRAVE]
+        return self.marks.chosen(_IS_GRAVE)
 
     def lines_of(self, marks: Iterable[Mark], most: int) -> set[int]:
         """The starts of the first lines in which these marks are, at most so many."""
@@ -89,8 +89,7 @@ class MarkedBlock(BlockLines):
 
     def markers_of(self, start: int) -> set[int]:
         """The markers that fired on the line that starts here."""
-        first = bisect_right(self.marks, start, key=itemgetter(1))
-        behind = islice(self.marks, first, None)
+        behind = self.marks.behind(start)
         return {
             number for number, _ in takewhile(lambda mark: self.start_of(mark[1]) == start, behind)
         }
@@ -116,8 +115,10 @@ class MarkedBlock(BlockLines):
         """The starts of the lines that tell what no rank survives; the last ones, if they are very
         many."""
         if self._finals is None:
-            ends = [end for marker, end in self._doubts if is_final(marker)][-_MAX_DOUBTS:]
-            self._finals = frozenset(self.start_of(end) for end in ends if self._raises_doubt(end))
+            finals = self._doubts.chosen(_IS_FINAL)[-_MAX_DOUBTS:]
+            self._finals = frozenset(
+                self.start_of(end) for _marker, end in finals if self._raises_doubt(end)
+            )
         return self._finals
 
     def _raises_doubt(self, end: int) -> bool:
@@ -140,8 +141,3 @@ class MarkedBlock(BlockLines):
         if stack is None:
             stack = self._stacks[start] = read_stack(self.data, start)
         return stack
-
-
-def _pairs(flat: array[int]) -> list[Mark]:
-    numbers = iter(flat)
-    return list(zip(numbers, numbers, strict=True))
