@@ -18,8 +18,8 @@ from kb.diagnosis.scan import RangeScan
 from kb.errors import LogError
 from kb.log.ranges import Range, can_be_cut
 
-CUT_ABOVE_BYTES = 1 << 28
-"""A worker scans a smaller file in less time than it takes to start another one."""
+CUT_ABOVE_BYTES = 1 << 29
+"""A worker scans half of a smaller file in less time than it takes to start another one."""
 _MAX_AHEAD_PER_WORKER = 2
 """Ranges per worker that are scanned or wait to be read: no worker waits, and some megabytes do."""
 
