@@ -1,5 +1,6 @@
 """`python -m benchmarks.scan`: `kb classify` beside `grep` and `wc`, one job of many ranks, and the
-cost of looking for outputs of checks.
+cost of looking for outputs of checks. `python -m benchmarks.scan workers` measures only one large
+file that two workers share.
 
 Machines are shared and noisy: read the ratios. A core each: `--jobs 1`, except where it is said.
 """
@@ -7,6 +8,7 @@ Machines are shared and noisy: read the ratios. A core each: `--jobs 1`, except 
 import os
 import platform
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,6 +27,7 @@ RECOGNITION_RUNS = 20
 RECOGNITION_BYTES = (20_000, 1_000_000, 20_000_000)
 ORDINARY = Path("kb/contribute/lint/ordinary.log")
 BIG = 2_000_000_000
+LARGE = 12_000_000_000
 FILES = 10_000
 RANKS = 1_000
 CALM = (
@@ -72,9 +75,13 @@ def main() -> None:
         line = _written(folder / "line.log", "x\n")
         start, _memory = _best([*_kb(), "classify", "--jobs", "1", line])
         print(f"kb classify of one line, which is start and end: {start:.2f} s")
+        if sys.argv[1:] == ["workers"]:
+            _workers(folder / "large.log")
+            return
         for title, every in (("ordinary", 0), ("1 % warnings", 100), ("10 % warnings", 10)):
             _big(folder / "big.log", title, every, start)
             (folder / "big.log").unlink()
+        _workers(folder / "large.log")
         _many(folder / "many")
         _job(folder / "job")
         _recognition(folder / "recognition.log")
@@ -137,6 +144,40 @@ def _big(path: Path, title: str, every: int, start: float) -> None:
         _row(name, _best(command)[0], size)
 
 
+def _workers(path: Path) -> None:
+    """One file, with a failure in each of its parts, by one worker and by two, in turn. The second
+    can be as much faster as both cores are free; what both take in all does not depend on that."""
+    print("\none file by one worker and by two, all of it")
+    for size, title, every in (
+        (BIG, "ordinary lines", 0),
+        (BIG, "1 % warnings", 100),
+        (BIG, "25 % warnings", 4),
+        (LARGE, "ordinary lines", 0),
+    ):
+        if shutil.disk_usage(path.parent).free < 2 * size:
+            print(f"{size / 1e9:.0f} GB of {title}: the disk is too small")
+            continue
+        _with_failures(path, size, every)
+        runs = [[_cost([*_kb(), "classify", "--jobs", n, path]) for n in "12"] for _ in range(RUNS)]
+        one, two = (min(pairs) for pairs in zip(*runs, strict=True))
+        print(
+            f"{size / 1e9:.0f} GB of {title:<15} {one[0]:8.2f} s and {two[0]:8.2f} s,"
+            f" {one[0] / two[0]:.2f} times as fast;"
+            f" of all processors {one[2]:.2f} s and {two[2]:.2f} s",
+            flush=True,
+        )
+        path.unlink()
+
+
+def _with_failures(path: Path, size: int, every: int) -> None:
+    calm = "".join(_line(n, every) for n in range(200_000)).encode()
+    with path.open("wb") as file:
+        for number in range(size // len(calm)):
+            file.write(calm)
+            failure = FAILURES[number % len(FAILURES)].format(n=number)
+            file.write(f"Traceback (most recent call last):\n{failure}\n".encode())
+
+
 def _many(folder: Path) -> None:
     folder.mkdir()
     chance = random.Random(1)
@@ -176,6 +217,12 @@ def _best(command: Sequence[str | Path]) -> tuple[float, int]:
 
 def _run(command: Sequence[str | Path]) -> tuple[float, int]:
     """Seconds and peak memory in bytes of a process."""
+    return _cost(command)[:2]
+
+
+def _cost(command: Sequence[str | Path]) -> tuple[float, int, float]:
+    """Seconds and peak memory in bytes of a process, and the seconds of processors that it and all
+    its workers took."""
     started = time.perf_counter()
     process = subprocess.Popen(
         list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -184,7 +231,8 @@ def _run(command: Sequence[str | Path]) -> tuple[float, int]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode > 1:
         sys.exit(f"{command} failed with exit code {process.returncode}")
-    return time.perf_counter() - started, usage.ru_maxrss * 1024
+    seconds = time.perf_counter() - started
+    return seconds, usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":

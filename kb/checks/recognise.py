@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 
@@ -50,7 +51,9 @@ class OutputKeeper:
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
         self._source: str | None = None
-        self._head = self._tail = b""
+        self._head = b""
+        self._ends: deque[Block] = deque()
+        """The last blocks, as many as hold the end that is looked at."""
         self._bytes = self._lines = 0
 
     def add(self, block: Block) -> None:
@@ -58,17 +61,20 @@ class OutputKeeper:
         if not self._bytes:
             self._source = block.source
             self._head = _whole_lines(block.data)
-        self._bytes += len(block.data)
+        self._bytes += block.size
         self._lines += block.line_count
-        self._tail = (self._tail + block.data[-WINDOW_BYTES:])[-WINDOW_BYTES:]
+        self._ends.append(block)
+        while sum(one.size for one in self._ends) - self._ends[0].size >= WINDOW_BYTES:
+            self._ends.popleft()
 
     def windows(self) -> list[Window]:
         """The parts in which an output was recognised."""
-        tail_start = self._bytes - len(self._tail)
+        tail = b"".join(block.data for block in self._ends)[-WINDOW_BYTES:]
+        tail_start = self._bytes - len(tail)
         if tail_start <= len(self._head):
-            tail = self._tail[len(self._head) - tail_start :]
+            tail = tail[len(self._head) - tail_start :]
         else:
-            tail = self._tail[self._tail.find(b"\n") + 1 :]
+            tail = tail[tail.find(b"\n") + 1 :]
         rows = tail.count(b"\n") + (not tail.endswith(b"\n"))
         parts = [
             Block(self._source, 1, self._head.count(b"\n") + 1, self._head),

@@ -10,17 +10,25 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
+from kb.classify.cut import files_to_cut, in_order
 from kb.classify.result import Outcome, Unreadable
 from kb.classify.worker import Worker
 from kb.containment import shortage
+from kb.diagnosis.scan import RangeScan
 from kb.errors import KbError
+from kb.log.ranges import Range, cut
 from kb.settings import Settings
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 _MAX_QUEUED_PER_WORKER = 4
 """Units per worker that are queued at a time, so that no worker waits; the others stay names."""
@@ -52,17 +60,21 @@ class _CrashError(Exception):
 
 def classify_here(units: Iterable[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
     """Yield the outcome of each unit as soon as it is known, in any order."""
-    queue = deque(units)
+    units = list(units)
+    large = files_to_cut(units, jobs)
+    queue = deque(unit for unit in units if unit not in large)
     if min(jobs, len(queue)) == 1:
         with Worker(settings) as worker:
             yield from map(worker.classify, queue)
-        return
+        queue.clear()
     while queue:
         try:
             yield from _in_pool(queue, settings, min(jobs, len(queue)))
         except _CrashError as crash:
             for unit in crash.suspects:
                 yield from _alone(unit, settings)
+    for unit in large:
+        yield from _in_ranges(unit, settings, jobs)
 
 
 def _alone(unit: str, settings: Settings) -> Iterator[Outcome]:
@@ -72,30 +84,87 @@ def _alone(unit: str, settings: Settings) -> Iterator[Outcome]:
         yield Unreadable(unit, f"cannot read {unit}: its worker process died")
 
 
+def _in_ranges(unit: str, settings: Settings, jobs: int) -> Iterator[Outcome]:
+    """Scan a large file with all workers. Whatever one of them fails at, or dies of, the file is
+    then read in one go."""
+    try:
+        with _pool(settings, jobs) as pool:
+            ranges = in_order(cut(Path(unit)), jobs, partial(pool.submit, _scan), pool.result)
+            with Worker(settings) as worker:
+                outcome = worker.diagnose(unit, ranges)
+    except Exception:  # noqa: BLE001  whoever reads it in one go says what is wrong
+        yield from _alone(unit, settings)
+    else:
+        yield outcome
+
+
 def _in_pool(queue: deque[str], settings: Settings, jobs: int) -> Iterator[Outcome]:
     """Classify what is in the queue and take it out."""
-    _leave_lost_directory()
-    shortages: list[str] = []
-    threading.excepthook = partial(_note_shortage, shortages)
-    context = multiprocessing.get_context("spawn")
-    with _starting_processes():
-        pool = ProcessPoolExecutor(jobs, context, _start, (settings,))
     running: dict[Future[Outcome], str] = {}
     try:
-        while queue or running:
-            while queue and len(running) < jobs * _MAX_QUEUED_PER_WORKER:
-                with _starting_processes():
+        with _pool(settings, jobs) as pool:
+            while queue or running:
+                while queue and len(running) < jobs * _MAX_QUEUED_PER_WORKER:
                     future = pool.submit(_classify, queue[0])
-                running[future] = queue.popleft()
-            done = wait(running, _PATIENCE_SECONDS, FIRST_COMPLETED).done
-            for future in done:
-                yield future.result()
-                del running[future]
-            if not done:
-                _end_if_short(shortages)
-        pool.shutdown()
+                    running[future] = queue.popleft()
+                for future in pool.done(running):
+                    yield future.result()
+                    del running[future]
     except BrokenProcessPool as error:
         raise _CrashError(running.values()) from error
+
+
+class _Pool:
+    """Worker processes."""
+
+    def __init__(self, settings: Settings, jobs: int) -> None:
+        self._shortages: list[str] = []
+        threading.excepthook = partial(_note_shortage, self._shortages)
+        context = multiprocessing.get_context("spawn")
+        with _starting_processes():
+            self._executor = ProcessPoolExecutor(jobs, context, _start, (settings,))
+
+    def submit(self, task: Callable[[Given], Made], given: Given) -> Future[Made]:
+        """Have a worker do something."""
+        with _starting_processes():
+            return self._executor.submit(task, given)
+
+    def done(self, futures: Iterable[Future[Made]]) -> set[Future[Made]]:
+        """Those that are done, as soon as one is.
+
+        Raises:
+            KbError: the system does not give what the pool needs.
+        """
+        while not (found := wait(futures, _PATIENCE_SECONDS, FIRST_COMPLETED).done):
+            if self._shortages:
+                raise KbError(self._shortages[0])
+        return found
+
+    def result(self, future: Future[Made]) -> Made:
+        """What a worker made.
+
+        Raises:
+            BrokenProcessPool: a worker died.
+            KbError: the system does not give what the pool needs.
+        """
+        (done,) = self.done([future])
+        return done.result()
+
+    def shutdown(self) -> None:
+        """End the workers when they are done."""
+        self._executor.shutdown()
+
+
+@contextmanager
+def _pool(settings: Settings, jobs: int) -> Iterator[_Pool]:
+    """Worker processes that end with the block."""
+    _leave_lost_directory()
+    pool = _Pool(settings, jobs)
+    try:
+        yield pool
+        pool.shutdown()
+    except BrokenProcessPool:
+        raise
     except BaseException:
         # Interrupted: do not wait for a worker that is reading gigabytes.
         for process in multiprocessing.active_children():
@@ -110,11 +179,6 @@ def _note_shortage(shortages: list[str], failed: threading.ExceptHookArgs) -> No
         shortages.append(sentence)
     else:
         threading.__excepthook__(failed)
-
-
-def _end_if_short(shortages: Sequence[str]) -> None:
-    if shortages:
-        raise KbError(shortages[0])
 
 
 def _leave_lost_directory() -> None:
@@ -188,3 +252,9 @@ def _classify(unit: str) -> Outcome:
     if _missing:
         raise KbError(_missing)
     return _worker.classify(unit)
+
+
+def _scan(part: Range) -> RangeScan:
+    if _missing:
+        raise KbError(_missing)
+    return _worker.scan(part)

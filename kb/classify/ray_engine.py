@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
+from kb.classify.cut import files_to_cut, in_order
 from kb.classify.result import Outcome, Unreadable
 from kb.classify.worker import Worker
+from kb.diagnosis.scan import RangeScan
 from kb.errors import KbError, MissingExtraError
+from kb.log.ranges import Range, cut
 from kb.settings import Settings
 
 try:
@@ -36,14 +40,33 @@ def classify_on_ray(units: Iterable[str], settings: Settings, jobs: int) -> Iter
     """
     _connect(jobs)
     try:
-        yield from _run(deque(units), settings)
+        units = list(units)
+        cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        large = files_to_cut(units, cores)
+        yield from _run(deque(unit for unit in units if unit not in large), settings, cores)
+        for unit in large:
+            yield from _in_ranges(unit, settings, cores)
     finally:
         ray.shutdown()
 
 
-def _run(queue: deque[str], settings: Settings) -> Iterator[Outcome]:
+def _in_ranges(unit: str, settings: Settings, cores: int) -> Iterator[Outcome]:
+    """Scan a large file on all nodes. Whatever one of them fails at, the file is then read in one
+    go."""
+    task = ray.remote(max_retries=_MAX_RETRIES, num_cpus=1)(_scan)
+    scan = partial(task.remote, incidents=settings.incidents, model=settings.model)
+    try:
+        with Worker(settings) as worker:
+            outcome = worker.diagnose(unit, in_order(cut(Path(unit)), cores, scan, ray.get))
+    except Exception:  # noqa: BLE001  whoever reads it in one go says what is wrong
+        yield from _run(deque([unit]), settings, cores)
+    else:
+        yield outcome
+
+
+def _run(queue: deque[str], settings: Settings, cores: int) -> Iterator[Outcome]:
     task = ray.remote(max_retries=_MAX_RETRIES, num_cpus=1)(_classify)
-    window = _MAX_QUEUED_PER_CORE * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    window = _MAX_QUEUED_PER_CORE * cores
     running: dict[Any, str] = {}
     while queue or running:
         while queue and len(running) < window:
@@ -79,6 +102,10 @@ def _connect(jobs: int) -> None:
 
 def _classify(unit: str, incidents: tuple[str, ...], model: str | None) -> Outcome:
     return _worker(incidents, model).classify(unit)
+
+
+def _scan(part: Range, incidents: tuple[str, ...], model: str | None) -> RangeScan:
+    return _worker(incidents, model).scan(part)
 
 
 @lru_cache(1)

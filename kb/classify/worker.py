@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
 from kb.classify.inputs import open_log
 from kb.classify.result import Outcome, Result, Unreadable
+from kb.diagnosis.scan import RangeScan
 from kb.errors import LogError
+from kb.log.ranges import Range
 from kb.service.service import Service, result_of
 from kb.settings import Settings
 
@@ -27,10 +30,26 @@ class Worker:
     def classify(self, unit: str) -> Outcome:
         """Diagnose a unit. A failure in one unit does not stop the others."""
         try:
-            diagnosis = result_of(self._service.diagnose(lambda: open_log(unit), top=1))
-            return Result.of(unit, diagnosis)
+            return self.diagnose(unit)
         except LogError as error:
             return Unreadable(unit, str(error))
         except Exception as error:  # noqa: BLE001  one broken file must not stop thousands
             failure = LogError(unit, f"{type(error).__name__}: {error}")
             return Unreadable(unit, str(failure))
+
+    def diagnose(self, unit: str, ranges: Iterable[RangeScan] | None = None) -> Result:
+        """Diagnose a unit. All `ranges` of a file may have been scanned by other workers.
+
+        Raises:
+            Exception: it cannot be diagnosed.
+        """
+        diagnosis = self._service.diagnose(lambda: open_log(unit), 1, ranges)
+        return Result.of(unit, result_of(diagnosis))
+
+    def scan(self, part: Range) -> RangeScan:
+        """Scan a range of a file, for the worker that diagnoses it.
+
+        Raises:
+            Exception: it cannot be read.
+        """
+        return result_of(self._service.scan(part))

@@ -28,7 +28,7 @@ from kb.diagnosis.outputs import OutputsRead, read_outputs
 from kb.diagnosis.playbooks import playbooks_for
 from kb.diagnosis.rejection import explain_rejections
 from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve, to_query
-from kb.diagnosis.scan import ScannedLog, scan_log
+from kb.diagnosis.scan import RangeScan, ScannedLog, scan_log
 from kb.evidence import Evidence, collect
 from kb.incident import Kind
 from kb.job import Analysis, analyse
@@ -56,14 +56,22 @@ MIN_CONFIDENCE = 0.0001
 """Confidences are rounded to four digits; a record below this value is not a candidate."""
 
 
-def diagnose(log: Log, knowledge: KnowledgeBase, top: int = MAX_MATCHES_SHOWN) -> Diagnosis:
-    """Read the log, find what is known about it and say how sure that is.
+def diagnose(
+    log: Log,
+    knowledge: KnowledgeBase,
+    top: int = MAX_MATCHES_SHOWN,
+    ranges: Iterable[RangeScan] | None = None,
+) -> Diagnosis:
+    """Read the log, find what is known about it and say how sure that is. All `ranges` of a log of
+    one file may have been scanned elsewhere.
 
     Raises:
         LogError: the log cannot be read.
+        KbError: a range was scanned for other incidents.
     """
     started = time.perf_counter()
-    scanned = scan_log(log, knowledge.signatures, knowledge.markers, knowledge.guides.patterns)
+    patterns = knowledge.guides.patterns
+    scanned = scan_log(log, knowledge.signatures, knowledge.markers, patterns, ranges)
     losses = scanned.losses
     if len(scanned.files) == 1:  # of several, only the lines of a culprit may be searched for
         knowledge.encode_ahead(to_query(scanned.collector.evidence()).passages)

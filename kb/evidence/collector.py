@@ -19,8 +19,9 @@ from kb.evidence.facts import find_facts
 from kb.evidence.folding import FoldedLines
 from kb.evidence.glossary import has_chinese
 from kb.evidence.lines import evidence_line, evidence_lines_before
-from kb.evidence.marked import Mark, MarkedBlock
+from kb.evidence.marked import MarkedBlock
 from kb.evidence.markers import Grade
+from kb.evidence.marks import Marks
 from kb.evidence.model import Evidence, EvidenceLine, SignatureHit
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
 from kb.log import Block
@@ -41,7 +42,7 @@ _MIN_CONTEXT_LINES = 40
 """Everyday lines of the evidence, however many telling ones there are."""
 _COUNTER = re.compile(rb"(?<![A-Za-z0-9_])\d*[1-9]\d*(?![A-Za-z_])")
 """A number that is none of a name. A zero stays: `0 errors` denies what `3 errors` says."""
-_KEPT_ADDRESSES = (b"127.", b"0.0.0.0", b"169.254.")
+_KEPT_ADDRESS = re.compile(rb"127\.|0\.0\.0\.0|169\.254\.")
 """What a mask keeps of the numbers in a line."""
 _MAX_SHAPES = 10_000
 """Shapes of lines that are remembered: some megabytes."""
@@ -59,7 +60,7 @@ def collect(blocks: Iterable[Block], signatures: Scanner, markers: Scanner) -> E
     """
     collector = Collector(signatures)
     for block in blocks:
-        collector.add(MarkedBlock(block, markers.scan(block.data)))
+        collector.add(MarkedBlock(block, markers.scan(block.data), signatures.scan(block.data)))
     return collector.evidence()
 
 
@@ -93,7 +94,7 @@ class Collector:
             self._take_marked(block, start)
             if len(self._folded) > known:
                 (self._grave if start in grave else self._any).hears_news = True
-        for number, end in self._signatures.scan(block.data):
+        for number, end in block.hits:
             pattern = self._signatures.patterns[number]
             if pattern not in self._hits:
                 line = evidence_line(block, block.start_of(end))
@@ -195,7 +196,7 @@ class Collector:
 def _shape(raw: bytes) -> bytes:
     """What lines that differ in counters alone have in common; nothing for a line that has to be
     read as a whole."""
-    if any(address in raw for address in _KEPT_ADDRESSES):
+    if _KEPT_ADDRESS.search(raw):
         return b""
     return _COUNTER.sub(b"1", raw)
 
@@ -209,7 +210,7 @@ class Attention:
         self.hears_news = True
         """A line that was chosen said what no line before it did."""
 
-    def choose(self, block: MarkedBlock, marks: Sequence[Mark]) -> set[int]:
+    def choose(self, block: MarkedBlock, marks: Marks) -> set[int]:
         """The starts of the lines to look at."""
         first, last = (
             (_MAX_FIRST_MARKED_LINES, _MAX_LAST_MARKED_LINES)
@@ -218,6 +219,8 @@ class Attention:
         )
         at_begin = block.lines_of(marks, first)
         self.hears_news = len(at_begin) < first
+        if self.hears_news:
+            return at_begin  # these are all
         return at_begin | block.lines_of(reversed(marks), last)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise, takewhile
 
 from kb.evidence.markers import denies_failure
@@ -26,6 +26,8 @@ MIN_PASTE_LINES = 12
 """A paste of so many lines is mostly a program's, whoever speaks around it."""
 SPEAKING_LINES = 3
 """In which a person says what a paste is, at its beginning and at its end."""
+_LINES_KNOWN = 1_000
+"""Lines of which it is remembered whether they say the end: evidence and job ask for the same."""
 
 _LEVEL = Expression(r"^.{0,80}?\b(?:INFO|NOTICE|SUCCESS|DEBUG|WARN(?:ING)?|\u4fe1\u606f)\b\W+")
 """A level, and what stands before it, where no form of a prefix takes them off."""
@@ -242,6 +244,7 @@ def _is_one_word(line: str) -> bool:
     return any(map(_WORD.fullmatch, _messages(line)))
 
 
+@lru_cache(_LINES_KNOWN)
 def says_end(text: str) -> bool:
     """Whether a line says that the work is done, and all of it."""
     if _AWAITS.search(text) or _is_partly_done(text):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import islice, takewhile
-from operator import itemgetter
+from itertools import takewhile
+
+import msgspec
 
 from kb.evidence.endings import raises_doubt
-from kb.evidence.markers import DOUBTS, GRAVE, Grade, grade_line, is_final, negates
+from kb.evidence.markers import DOUBTS, FINAL, GRAVE, MARKERS, Grade, grade_line, negates
+from kb.evidence.marks import Mark, Marks, choice
 from kb.evidence.notices import is_notice
 from kb.evidence.stacks import Stack, read_stack
 from kb.log import Block
 from kb.log.lines import BlockLines
 
-Mark = tuple[int, int]
-"""Number of a marker, and the offset behind its match."""
+_IS_DOUBT = choice(DOUBTS, len(MARKERS))
+_IS_GRAVE = choice(GRAVE, len(MARKERS))
+_IS_FINAL = choice(FINAL, len(MARKERS))
 
 _MAX_DOUBTS = 1_000
 """Doubts of a block that are looked at: most say what they seem to say, and one is enough."""
@@ -25,21 +27,56 @@ _MAX_CLAUSE_BYTES = 160
 _TRACEBACK = "Traceback (most recent call last)"
 
 
-class MarkedBlock(BlockLines):
-    """A block and what a scan for markers found in it, in order of offset."""
+class Findings(msgspec.Struct, frozen=True):
+    """All that is found in a block by itself, without its text: small, so that one process can go
+    on with what another one scanned."""
 
-    def __init__(self, block: Block, marks: Sequence[Mark]) -> None:
+    block: Block
+    marks: Marks
+    hits: Sequence[Mark]
+    in_doubt: bool
+    """A line of it, or of a block before it, says in passing that something went wrong."""
+    finals: frozenset[int]
+
+
+class MarkedBlock(BlockLines):
+    """A block and what a scan for markers found in it, in order of offset; `hits` are those of
+    signatures."""
+
+    def __init__(self, block: Block, marks: Sequence[Mark], hits: Sequence[Mark] = ()) -> None:
         super().__init__(block)
-        self.marks = [mark for mark in marks if mark[0] not in DOUBTS]
-        self._doubts = [mark for mark in marks if mark[0] in DOUBTS]
+        found = Marks.of(marks)
+        self.marks = found.chosen(~_IS_DOUBT)
+        self.hits = hits
+        self._doubts = found.chosen(_IS_DOUBT)
+        self._in_doubt: bool | None = None
         self._finals: frozenset[int] | None = None
         self._grades: dict[int, Grade] = {}
         self._stacks: dict[int, Stack] = {}
 
+    @classmethod
+    def found(cls, findings: Findings) -> MarkedBlock:
+        """A block that was scanned elsewhere."""
+        block = cls(findings.block, (), findings.hits)
+        block.marks = findings.marks
+        block._in_doubt, block._finals = findings.in_doubt, findings.finals
+        return block
+
+    def findings(self, block: Block, *, in_doubt: bool) -> Findings:
+        """What is found in it, for `found`. `block` is the same without its text; what comes before
+        it may be `in_doubt`."""
+        return Findings(
+            block=block,
+            marks=self.marks,
+            hits=self.hits,
+            in_doubt=in_doubt or self.doubts(),
+            finals=self.finals(),
+        )
+
     @property
-    def grave(self) -> list[Mark]:
+    def grave(self) -> Marks:
         """The marks that name a failure or an error."""
-        return [mark for mark in self.marks if mark[0] in GRAVE]
+        return self.marks.chosen(_IS_GRAVE)
 
     def lines_of(self, marks: Iterable[Mark], most: int) -> set[int]:
         """The starts of the first lines in which these marks are, at most so many."""
@@ -52,8 +89,7 @@ class MarkedBlock(BlockLines):
 
     def markers_of(self, start: int) -> set[int]:
         """The markers that fired on the line that starts here."""
-        first = bisect_right(self.marks, start, key=itemgetter(1))
-        behind = islice(self.marks, first, None)
+        behind = self.marks.behind(start)
         return {
             number for number, _ in takewhile(lambda mark: self.start_of(mark[1]) == start, behind)
         }
@@ -67,18 +103,22 @@ class MarkedBlock(BlockLines):
 
     def doubts(self) -> bool:
         """Whether a line says in passing that something went wrong."""
-        return any(
-            (negates(marker) or self._raises_doubt(end))
-            and not is_notice(self.text(self.start_of(end)))
-            for marker, end in self._doubts[:_MAX_DOUBTS]
-        )
+        if self._in_doubt is None:
+            self._in_doubt = any(
+                (negates(marker) or self._raises_doubt(end))
+                and not is_notice(self.text(self.start_of(end)))
+                for marker, end in self._doubts[:_MAX_DOUBTS]
+            )
+        return self._in_doubt
 
     def finals(self) -> frozenset[int]:
         """The starts of the lines that tell what no rank survives; the last ones, if they are very
         many."""
         if self._finals is None:
-            ends = [end for marker, end in self._doubts if is_final(marker)][-_MAX_DOUBTS:]
-            self._finals = frozenset(self.start_of(end) for end in ends if self._raises_doubt(end))
+            finals = self._doubts.chosen(_IS_FINAL)[-_MAX_DOUBTS:]
+            self._finals = frozenset(
+                self.start_of(end) for _marker, end in finals if self._raises_doubt(end)
+            )
         return self._finals
 
     def _raises_doubt(self, end: int) -> bool:

@@ -76,7 +76,8 @@ DOUBTS = frozenset(n for n, marker in enumerate(MARKERS) if marker.casts_doubt)
 GRAVE = frozenset(n for n, marker in enumerate(MARKERS) if marker.grade >= Grade.ERROR)
 """The numbers of the markers that name a failure or an error."""
 _NEGATING = frozenset(n for n, marker in enumerate(MARKERS) if marker.negates)
-_FINAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.is_final)
+FINAL = frozenset(n for n, marker in enumerate(MARKERS) if marker.is_final)
+"""The numbers of the markers that tell what no rank survives."""
 
 _NUMBERED = (
     "rank gpu node host worker device card task process proc pod stage port link rail nic hca shard"
@@ -119,11 +120,6 @@ _CALM = Expression(
 def negates(number: int) -> bool:
     """Whether a marker is a doubt that is a denial itself, by its number."""
     return number in _NEGATING
-
-
-def is_final(number: int) -> bool:
-    """Whether a marker is a doubt that no rank survives, by its number."""
-    return number in _FINAL
 
 
 def denies_failure(text: str) -> bool:

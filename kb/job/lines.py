@@ -6,13 +6,14 @@ However many files and gigabytes there are, at most a fixed number of lines is l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 
 import msgspec
 
-from kb.evidence.marked import Mark, MarkedBlock
+from kb.evidence.marked import MarkedBlock
 from kb.evidence.markers import MARKERS, Grade
+from kb.evidence.marks import Mark, Marks, choice
 from kb.expression import Expression
 
 _MAX_LINES_READ = 40_000
@@ -28,14 +29,18 @@ _MAX_FATAL_LINES = 20
 """Of each block: its last lines that name a failure, or report an exit."""
 _MAX_FINAL_LINES = 20
 """Of such a file: of its last lines that tell what no rank survives."""
-_EXITS = frozenset(n for n, marker in enumerate(MARKERS) if marker.reports_exit)
-_TELLING = _EXITS.union(n for n, marker in enumerate(MARKERS) if marker.grade is Grade.FATAL)
+_EXITS = choice((n for n, one in enumerate(MARKERS) if one.reports_exit), len(MARKERS))
+_TELLING = _EXITS | choice(
+    (n for n, one in enumerate(MARKERS) if one.grade is Grade.FATAL), len(MARKERS)
+)
 
 _TIME = r"\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}"
 _TAG = Expression(
     rf"(?:(?:\[{_TIME}\]|{_TIME})?\[\d+,\d+\]|\[{_TIME}\]|{_TIME})<std(?:out|err|diag)>:"
 )
 """What Open MPI writes in front of each line of a rank: its number, the time or both."""
+_PART_OF_TAG = "<std"
+"""Of each of them: hardly any line has it, and to look for it costs next to nothing."""
 
 ATTACHED = Expression(
     r"\s+(?![\s\d.+:-]|(?:INFO|DEBUG|TRACE|WARN\w*|ERROR|CRITICAL|FATAL)\b)|\s*$|frame #\d"
@@ -107,20 +112,22 @@ class LineKeeper:
             self._head = list(_lines(block, islice(block.starts(), self._end), first))
         if len(self._early) < _MAX_MARKED_LINES:
             self._early += _complaints(block, block.marks[: 2 * _MAX_MARKED_LINES])
-        telling = [mark for mark in block.marks if mark[0] in _TELLING]
+        telling = block.marks.chosen(_TELLING)
         self._late += _complaints(block, telling[-_MAX_FATAL_LINES:])
         self._final += _lines(block, sorted(block.finals())[-_MAX_FINAL_LINES:], ())
         self._ends.append(block)
 
 
-def _complaints(block: MarkedBlock, marks: Sequence[Mark]) -> Iterator[Line]:
+def _complaints(block: MarkedBlock, marks: Marks) -> Iterator[Line]:
     """The lines that complain, and those that report how a process ended."""
-    yield from _lines(block, (), [mark for mark in marks if mark[0] in _EXITS])
+    yield from _lines(block, (), marks.chosen(_EXITS))
     yield from (line for line in _lines(block, (), marks) if line.grade >= Grade.FOLLOW_ON)
 
 
 def _unglued(line: Line) -> list[Line]:
     """What mpirun glued together when ranks wrote at once."""
+    if _PART_OF_TAG not in line.text:
+        return [line]
     starts = [match.start() for match in _TAG.finditer(line.text)]
     if not starts or starts == [0]:
         return [line]
@@ -129,7 +136,7 @@ def _unglued(line: Line) -> list[Line]:
     return [msgspec.structs.replace(line, text=text) for text in texts]
 
 
-def _lines(block: MarkedBlock, wanted: Iterable[int], marks: Sequence[Mark]) -> Iterator[Line]:
+def _lines(block: MarkedBlock, wanted: Iterable[int], marks: Iterable[Mark]) -> Iterator[Line]:
     """The lines whose starts are wanted, and those that markers fired on."""
     markers = block.markers_by_line(marks)
     exceptions = set(_exceptions(block, markers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from kb.log.clean import strip_controls
 from kb.log.reader import Block
@@ -16,13 +17,17 @@ class BlockLines:
 
     def __init__(self, block: Block) -> None:
         self.block = block
-        self.data = block.data
         self._texts: dict[int, str] = {}
         self._found = range(0)
         """The line in which a match was looked up last, with its newline: the next one is often in
         it, and a line may be as long as the block."""
         self._counted = (0, 0)
         """An offset and the number of lines before it, as counted last."""
+
+    @cached_property
+    def data(self) -> bytes:
+        """The text of the block, read when the first line is looked at."""
+        return self.block.data
 
     def start_of(self, end: int) -> int:
         """The start of the line in which a match that ends at `end` stands."""

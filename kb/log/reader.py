@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
 import msgspec
 import numpy as np
@@ -25,6 +25,9 @@ from kb.log.archive import Collected, has_name_of_archive, is_collected, read_ar
 from kb.log.clean import clean_block, decode_path, strip_controls
 from kb.log.exports import NumberedLine, is_export, unwrap
 from kb.walk import OnClosed, files_below
+
+if TYPE_CHECKING:
+    from kb.log.extent import Extent
 
 BLOCK_BYTES = 1 << 20
 """Lines are handed on in blocks of about this size; a longer line comes in pieces."""
@@ -77,9 +80,24 @@ class Block(msgspec.Struct, frozen=True):
     first_line: int
     """Number of the first line, from 1."""
     line_count: int
-    data: bytes
+    content: bytes | Extent
+    """The text, or the place from which it is read where it is asked for."""
     numbers: tuple[int, ...] = ()
     """Of an excerpt, whose lines do not follow one another: the number of each."""
+
+    @property
+    def data(self) -> bytes:
+        """The text; keep it rather than ask twice.
+
+        Raises:
+            LogError: it cannot be read once more.
+        """
+        return self.content if isinstance(self.content, bytes) else self.content.read()
+
+    @property
+    def size(self) -> int:
+        """Of the text, in bytes."""
+        return len(self.content)
 
     def number_of(self, place: int) -> int:
         """The number of a line by its place in the block, from 0."""
@@ -122,7 +140,8 @@ class Source:
             LogError: it cannot be opened or read.
         """
         with self._reading(), self._opener() as raw:
-            yield from _unwrapped(self._split(self._decoded(raw)))
+            blocks = split(self._decoded(raw), self.name, self._first_line)
+            yield from _unwrapped(block for _raw, block in blocks)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -194,20 +213,6 @@ class Source:
             if not total:
                 raise
             self.loss = f"{self._title} is damaged; read up to there: {error}"
-
-    def _split(self, chunks: Iterable[bytes]) -> Iterator[Block]:
-        line, rest = self._first_line, b""
-        for chunk in chunks:
-            if len(rest) + len(chunk) < BLOCK_BYTES:
-                rest += chunk
-                continue
-            block, rest = _cut(rest, chunk)
-            count = _count_lines(block)
-            yield Block(self.name, line, count, clean_block(block))
-            line += count
-        if rest:
-            count = _count_lines(rest) + (not rest.endswith(b"\n"))
-            yield Block(self.name, line, count, clean_block(rest))
 
 
 class Log:
@@ -389,6 +394,24 @@ def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:
     if head.startswith(_ZSTD_MAGICS):
         return _Zstd(stream).read
     return stream.read
+
+
+def split(
+    chunks: Iterable[bytes], name: str | None, first_line: int
+) -> Iterator[tuple[bytes, Block]]:
+    """Blocks of the lines of a source, each behind the bytes that it was made of."""
+    line, rest = first_line, b""
+    for chunk in chunks:
+        if len(rest) + len(chunk) < BLOCK_BYTES:
+            rest += chunk
+            continue
+        raw, rest = _cut(rest, chunk)
+        count = _count_lines(raw)
+        yield raw, Block(name, line, count, clean_block(raw))
+        line += count
+    if rest:
+        count = _count_lines(rest) + (not rest.endswith(b"\n"))
+        yield rest, Block(name, line, count, clean_block(rest))
 
 
 def _cut(rest: bytes, chunk: bytes) -> tuple[bytes, bytes]:

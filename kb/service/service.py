@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from kb.corpus.base import IndexState, KnowledgeBase
     from kb.diagnosis import Diagnosis, NextCheck
     from kb.diagnosis.find import FoundRecord
+    from kb.diagnosis.scan import RangeScan
     from kb.evidence import Evidence
     from kb.evidence.survey import Survey
     from kb.guides import Guide, Record
     from kb.incident import Incident, Kind
     from kb.lead import Lead
     from kb.log import Block, Log
+    from kb.log.ranges import Range
     from kb.settings import Settings
 
 Result = TypeVar("Result")
@@ -101,15 +103,35 @@ class Service:
         return self._ask(len)
 
     def diagnose(
-        self, open_log: Callable[[], Log], top: int = DEFAULT_MATCHES
+        self,
+        open_log: Callable[[], Log],
+        top: int = DEFAULT_MATCHES,
+        ranges: Iterable[RangeScan] | None = None,
     ) -> Future[Diagnosis]:
-        """Say what is known about a log, which is opened and read in the thread.
+        """Say what is known about a log, which is opened and read in the thread. All `ranges` of a
+        log of one file may come from `scan`, of other processes.
 
         Raises (in the future):
             LogError: it cannot be read.
+            KbError: a range was scanned for other incidents.
             SupersededError: another diagnosis began.
         """
-        return self._diagnose(open_log, top, self._stop_older())
+        return self._diagnose(open_log, top, self._stop_older(), ranges)
+
+    def scan(self, part: Range) -> Future[RangeScan]:
+        """Scan a range of a large file, for its diagnosis in another process.
+
+        Raises (in the future):
+            LogError: the file was changed.
+            OSError: it cannot be read.
+        """
+
+        def look(knowledge: KnowledgeBase) -> RangeScan:
+            from kb.diagnosis.scan import scan_range
+
+            return scan_range(part, knowledge.signatures, knowledge.markers)
+
+        return self._ask(look)
 
     def diagnose_for_one(
         self, open_log: Callable[[], Log], top: int, stop: threading.Event
@@ -123,7 +145,11 @@ class Service:
         return self._diagnose(open_log, top, stop)
 
     def _diagnose(
-        self, open_log: Callable[[], Log], top: int, stop: threading.Event
+        self,
+        open_log: Callable[[], Log],
+        top: int,
+        stop: threading.Event,
+        ranges: Iterable[RangeScan] | None = None,
     ) -> Future[Diagnosis]:
         def check() -> None:
             if stop.is_set() or self._closed:
@@ -135,7 +161,7 @@ class Service:
 
             check()
             watched = Log(source.watched(check) for source in open_log().sources)
-            return diagnose(watched, knowledge, top)
+            return diagnose(watched, knowledge, top, ranges)
 
         return self._ask(search)
 

@@ -19,6 +19,7 @@ import pytest
 import zstandard
 
 from kb.classify import ResultRow
+from kb.classify.cut import CUT_ABOVE_BYTES
 from tests.conftest import Run
 from tests.e2e.conftest import Small
 
@@ -332,6 +333,46 @@ def is_worker(pid: str) -> bool:
         return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
         return False
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """A file that all workers scan."""
+    path = tmp_path / "large.log"
+    megabyte = CALM * (1_000_000 // len(CALM))
+    with path.open("wb") as file:
+        while file.tell() <= CUT_ABOVE_BYTES // 2:
+            file.write(megabyte)
+        file.write(JAMMED % (1, 5, b"left") + XID)
+        while file.tell() <= CUT_ABOVE_BYTES:
+            file.write(megabyte)
+    return path
+
+
+@pytest.mark.slow
+def test_all_workers_scan_a_large_file(kb: Run, large: Path, logs: Path) -> None:
+    run = kb("classify", large, logs, "--format", "jsonl", "--jobs", "2")
+    assert run.stderr == b""
+    assert run.stdout == kb("classify", *ALONE, large, logs, "--format", "jsonl").stdout
+    assert "large.log" in names(run.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+def test_a_worker_that_dies_costs_no_large_file(
+    kb: Run, small_installation: Small, large: Path
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kb", "classify", large, "--format", "jsonl", "--jobs", "2"],
+        stdout=subprocess.PIPE,
+        cwd=small_installation.home,
+        env=small_installation.environment(),
+    )
+    while not (workers := workers_of(process.pid)):
+        assert process.poll() is None
+    os.kill(workers[0], signal.SIGKILL)
+    output, _said = process.communicate()
+    assert output == kb("classify", *ALONE, large, "--format", "jsonl").stdout
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kb.classify.cut import CUT_ABOVE_BYTES
 from tests.conftest import Run, environment
 
 ray_cluster = pytest.importorskip("ray.cluster_utils", reason="ray is not installed")
@@ -66,3 +67,13 @@ def test_without_a_cluster_one_is_started_here(shipped_kb: Run, logs: Path) -> N
     some = str(logs / "00?.log")
     run = shipped_kb("classify", some, "--format", "jsonl", "--engine", "ray")
     assert run.stdout == shipped_kb("classify", some, "--format", "jsonl").stdout
+
+
+def test_a_large_file_is_scanned_by_many_tasks(shipped_kb: Run, tmp_path: Path) -> None:
+    path = tmp_path / "large.log"
+    calm = "".join(f"2026-11-21 03:00:00 INFO step {n} loss 2.5\n" for n in range(20_000))
+    text = calm + FAILURES[0].format(n=1) + calm
+    path.write_text(text * (CUT_ABOVE_BYTES // len(text) + 1))
+    run = shipped_kb("classify", path, "--format", "jsonl", "--engine", "ray", "--jobs", "2")
+    assert run.stderr == b""
+    assert run.stdout == shipped_kb("classify", path, "--format", "jsonl", "--jobs", "1").stdout
