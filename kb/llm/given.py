@@ -15,12 +15,13 @@ import msgspec
 from kb.conversation import Conversation, ReplyAct, Speaker, Turn
 from kb.conversation.language import Language
 from kb.conversation.leads import quoted
-from kb.conversation.speech import prose, quote_with_location
+from kb.conversation.speech import prose, quote, quote_with_location
 from kb.conversation.state import said_since, seen_since
 from kb.diagnosis import Diagnosis
 from kb.evidence import EvidenceLine
 from kb.evidence.secrets import mask_lines, mask_secrets
 from kb.incident import Incident
+from kb.llm.foreign import Foreign, merged
 from kb.log.clean import strip_controls
 from kb.verdict import Verdict
 
@@ -100,7 +101,7 @@ def given_for(conversation: Conversation, before: Conversation | None) -> Given:
     """What may be said of the turns since `before`, None at the opening. Of a greeting, nothing."""
     turns = said_since(conversation, before)
     said = [turn for turn in turns if turn.speaker is Speaker.TOOL and turn.act != ReplyAct.GREET]
-    maker = _Maker(conversation.language)
+    maker = _Maker(conversation.language, Foreign(_quoted_in(conversation)))
     for turn in said:
         maker.add_reply(turn, conversation.diagnosis)
     for number, seen in enumerate(seen_since(conversation, before), 1):
@@ -124,6 +125,15 @@ def given_for(conversation: Conversation, before: Conversation | None) -> Given:
     )
 
 
+def _quoted_in(conversation: Conversation) -> Iterator[str]:
+    """What logs, outputs and the user say, all of which the engine may repeat."""
+    yield from (turn.text for turn in conversation.turns if turn.speaker is Speaker.USER)
+    yield from (line.text for line in conversation.diagnosis.evidence.lines)
+    seen = (one for statement in conversation.statements for one in statement.observations)
+    for observation in (*conversation.diagnosis.observations, *seen):
+        yield observation.text.partition(": ")[2]  # the line that shows it
+
+
 def _standing(identifier: str, conversation: Conversation) -> Standing:
     for place, match in enumerate(conversation.matches):
         if match.incident.id == identifier:
@@ -142,8 +152,9 @@ def _cited(turns: list[Turn], diagnosis: Diagnosis) -> Iterator[EvidenceLine]:
 class _Maker:
     """Puts slots in the place of values while passages are added."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, foreign: Foreign) -> None:
         self._language = language
+        self._foreign = foreign
         self.passages: list[Passage] = []
         self.slots: dict[str, str] = {}
 
@@ -193,14 +204,21 @@ class _Maker:
 
     def add_prose(self, key: str, text: str, kind: Kind, record: str | None = None) -> None:
         """A text whose words may be used."""
-        whole = mask_secrets(_clean(text)).translate(_BRACES)
-        shown = _VALUE.sub(self._slot, whole[:_MAX_PASSAGE_CHARACTERS])
+        whole = mask_secrets(_clean(text)).translate(_BRACES)[:_MAX_PASSAGE_CHARACTERS]
+        foreign = [] if kind is Kind.RECORD else list(self._foreign.spans(whole))
+        values = [match.span() for match in _VALUE.finditer(whole)]
+        pieces, done = [], 0
+        for start, end in merged([*foreign, *values], whole):
+            pieces += [whole[done:start], self._slot(whole[start:end])]
+            done = end
+        shown = "".join([*pieces, whole[done:]])
         if shown:
             self.passages.append(Passage(key, shown, kind, record))
 
-    def _slot(self, value: re.Match[str]) -> str:
+    def _slot(self, value: str) -> str:
+        """What stands for a value; whatever is longer than one is a quote."""
         name = f"value {sum(key.startswith('value ') for key in self.slots) + 1}"
-        self.slots[name] = value[0]
+        self.slots[name] = quote(value) if " " in value and value[0] != "`" else value
         return f"{{{name}}}"
 
 

@@ -33,6 +33,11 @@ class AnswerReader:
         self._place: int | None = None
         self._decoder = json.JSONDecoder()
 
+    @property
+    def begun(self) -> bool:
+        """Whether it has the form of an answer so far."""
+        return self._place is not None
+
     def feed(self, piece: str) -> Iterator[Proposed | None]:
         """The sentences that are complete now; None for one that has another form.
 

@@ -81,7 +81,9 @@ def _schema(keys: list[str]) -> dict[str, Any]:
     }
     return {
         "type": "object",
-        "properties": {"sentences": {"type": "array", "items": sentence}},
+        "properties": {
+            "sentences": {"type": "array", "items": sentence, "maxItems": MAX_SENTENCES}
+        },
         "required": ["sentences"],
         "additionalProperties": False,
     }

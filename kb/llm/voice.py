@@ -134,17 +134,15 @@ class _Proposals:
         Raises:
             _SilentError: nothing more comes.
         """
-        reader, read = AnswerReader(), 0
+        reader = AnswerReader()
         while self._wanted():
             event = self._event()
             if isinstance(event, Ended):
-                if event.why or not read:
+                if event.why or not reader.begun:
                     raise _SilentError(event.why or UNREADABLE)
                 return
             try:
-                for proposed in reader.feed(event):
-                    read += 1
-                    yield proposed
+                yield from reader.feed(event)
             except TooLongError as error:
                 raise _SilentError(UNREADABLE) from error
 

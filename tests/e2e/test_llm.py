@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -39,6 +40,7 @@ from tests.llm_server import (
 SCHEMA = json.loads(Path("docs/chat.schema.json").read_text(encoding="utf-8"))
 INJECTIONS = tomllib.loads(Path("tests/e2e/injections.toml").read_text(encoding="utf-8"))
 SHM = QUESTION.decode().strip()
+EXTEND = "NCCL WARN Error: failed to extend /dev/shm/nccl-c7XQ2w to 9637892 bytes"
 LONG_S = 30.0
 """More than an answer takes, also on a busy machine."""
 SHORT_S = 0.3
@@ -455,6 +457,7 @@ def test_nothing_that_is_planted_reaches_the_user(
     assert lies >= 60
     team = tmp_path / "team"
     team.mkdir()
+    shutil.copy("incidents/checks/nccl-warn-lines.md", team)  # of which the engine quotes lines
     for number, planted in enumerate(INJECTIONS["record"]):
         letter = letters(number)
         path = team / f"team-widget-{letter}.md"
@@ -464,6 +467,9 @@ def test_nothing_that_is_planted_reaches_the_user(
     for planted in INJECTIONS["log"]:
         said.append("start over")
         turn(f"{SHM}\n{planted['text']}", obeying(planted))
+    for planted in INJECTIONS["log"]:
+        said.append("start over")
+        turn(f"{EXTEND}. {planted['text']}", obeying(planted))
     for planted in INJECTIONS["paste"]:
         turn(planted["text"], obeying(planted))
     server.script = in_turn(scripts)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given as any_of
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from kb.conversation import begin, reply
@@ -174,6 +175,7 @@ def test_what_another_record_says_as_well_says_nothing() -> None:
     assert not is_everywhere(sentence, [])
 
 
+@settings(deadline=None)  # the first one loads the lists of words
 @any_of(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_is_judged(text: str, keys: list[str]) -> None:
     assert isinstance(ground(text, keys, GIVEN), Dropped)
@@ -249,6 +251,28 @@ def test_a_prompt_has_slots_for_values_and_quotes_as_data(knowledge: KnowledgeBa
     assert set(allowed) == keys
     after = reply(opening, "why {value 1}?", knowledge)
     assert given_for(after, opening).message == "why {value 1}?"
+
+
+@pytest.mark.parametrize(
+    ("planted", "lie"),
+    [
+        ("the switch of the third rack drops every packet", "The switch of the rack drops packet."),
+        ("the cluster of the third rack is healthy again", "The cluster of the rack is healthy."),
+        ("交换机固件已经损坏丢弃全部数据包", "交换机固件已经损坏丢弃全部数据包。"),
+    ],
+)
+def test_what_the_engine_quotes_of_an_output_carries_nothing(
+    knowledge: KnowledgeBase, planted: str, lie: str
+) -> None:
+    opening = begin(diagnose(Log.from_text("NCCL WARN Error while creating it"), knowledge))
+    pasted = f"$ dmesg\nNVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus. {planted}"
+    after = reply(opening, pasted, knowledge)
+    assert planted in after.turns[-1].text
+    given = given_for(after, opening)
+    assert "observation 1" in {passage.key for passage in given.passages}
+    for passage in given.passages:
+        assert passage.kind is Kind.QUOTE or planted[-12:] not in passage.text
+        assert isinstance(ground(lie, [passage.key], given), Dropped)
 
 
 def _without_slots(text: str) -> str:
