@@ -75,7 +75,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How people reach `kb serve`, for links in its messages. `KB_PUBLIC_URL` overrides this."""
 
     llm: LlmSettings | None = None
-    """The optional voice of `kb chat`; needs `pip install 'incident-kb[llm]'`."""
+    """The optional voice of the conversation; needs `pip install 'incident-kb[llm]'`."""
 
     shared_cache: bool = False
     """The index is made for other users to read as well, as far as the umask allows: for one cache

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kb.conversation import Conversation
-from kb.errors import SettingsError
+from kb.errors import KbError, SettingsError
 from kb.incident import Incident, Kind
 from kb.llm.given import given_for
 from kb.llm.request import to_request
 from kb.paths import config_file
 from kb.service.reply import WireVoice, WireWords
-from kb.service.service import Service, result_of
+from kb.service.service import Service, SupersededError, result_of
 from kb.settings import LlmSettings, Settings
 
 if TYPE_CHECKING:
@@ -55,7 +55,10 @@ class Speaker:
         return WireVoice(self.voice.model, said, words.dropped)
 
     def _nearest(self, text: str) -> list[tuple[str, str]]:
-        found = result_of(self._service.search(text, _RECORDS, _MAX_NEAREST))
+        try:
+            found = result_of(self._service.search(text, _RECORDS, _MAX_NEAREST))
+        except (KbError, SupersededError):
+            return []
         records = [one.record for one in found if isinstance(one.record, Incident)]
         return [(record.id, _told_by(record)) for record in records]
 

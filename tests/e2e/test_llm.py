@@ -10,14 +10,18 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from textual.pilot import Pilot
 
+from kb.service.input import UserInput
+from kb.settings import LlmSettings
 from tests.conftest import Run
 from tests.e2e.conftest import ANSWER, QUESTION, Small, wait_until
 from tests.llm_server import (
@@ -36,6 +40,8 @@ from tests.llm_server import (
     send,
     writing,
 )
+from tests.tui.conftest import SHM as SCREEN_SHM
+from tests.tui.conftest import Start, small_cache, start  # noqa: F401  the fixtures of the screen
 
 SCHEMA = json.loads(Path("docs/chat.schema.json").read_text(encoding="utf-8"))
 INJECTIONS = tomllib.loads(Path("tests/e2e/injections.toml").read_text(encoding="utf-8"))
@@ -520,3 +526,36 @@ def test_who_types_on_waits_for_no_more_words(
         os.write(ours, b"quit\n")
         assert chat.wait(LONG_S) == 0
     os.close(ours)
+
+
+async def test_the_screen_shows_the_words_below_the_turn(
+    server: ModelServer,
+    start: Start,  # noqa: F811
+) -> None:
+    lie = {"text": "A switch is broken.", "rests_on": ["record 1 cause"]}
+    server.script = lambda s, handler, request: saying([honest(request), lie])(s, handler, request)
+    llm = LlmSettings(server.url, "scripted", wait_seconds=LONG_S)
+    async with start(user_input=UserInput(text=SCREEN_SHM), llm=llm) as pilot:
+        await until(pilot, lambda: "were dropped: 1" in voice_of(pilot))
+        assert "In other words, by the model scripted:" in voice_of(pilot)
+        assert "[shm-too-small]" in voice_of(pilot)
+        assert "switch" not in voice_of(pilot)
+        server.script = hanging
+        await pilot.press("t", *"why", "enter")
+        await until(pilot, lambda: len(server.requests) == 2)
+        assert len(pilot.app.screen.query("VoiceRow")) == 1
+        server.script = saying_honestly
+        await pilot.press(*"why", "enter")
+        await until(pilot, lambda: len(pilot.app.screen.query("VoiceRow")) == 2)
+
+
+def voice_of(pilot: Pilot[int]) -> str:
+    return "\n".join(str(row.render()) for row in pilot.app.screen.query("VoiceRow").results())
+
+
+async def until(pilot: Pilot[int], true: Callable[[], object]) -> None:
+    """Let the screen work until something can be seen."""
+    deadline = time.monotonic() + LONG_S
+    while not true():
+        assert time.monotonic() < deadline
+        await pilot.pause(0.02)
