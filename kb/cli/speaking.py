@@ -38,6 +38,7 @@ def speaking(speaker: Speaker) -> Speak:
         words = speaker.words(conversation, before, _nothing_typed)
         for number, sentence in enumerate(words):
             if number == 0:
+                put("")
                 show(voice_heading(speaker.voice.model, language), paged=False)
             show(voice_words(sentence.text), paged=False)
         if words.dropped:

@@ -25,6 +25,7 @@ from kb.llm.phrase import (
     longest_in_order,
     read_phrase,
     sentences_of,
+    words_of,
 )
 from kb.log.clean import strip_controls
 from kb.verdict import percent
@@ -66,7 +67,7 @@ class Sentence(msgspec.Struct, frozen=True):
     phrase: Phrase
     """Its words, to be compared with other records."""
     record: str | None
-    """The record that it is about."""
+    """The record whose words it has; None for those of the reply or of an observation."""
 
 
 class Dropped(msgspec.Struct, frozen=True):
@@ -93,8 +94,7 @@ def ground(text: str, rests_on: Sequence[str], given: Given) -> Sentence | Dropp
         passages = [passage for passage in passages if passage.kind is Kind.OBSERVATION]
         if not passages:
             return Dropped(Reason.ALL_CLEAR)
-    is_pointer = not phrase.words and not phrase.negations and not phrase.qualifiers
-    if is_pointer and len(slots) == 1:
+    if len(slots) == 1 and _only_points(phrase, slots[0]):
         return _filled(text, passages, phrase, given)
     carrier = next((passage for passage in passages if _carries(passage, phrase)), None)
     if carrier is None:
@@ -129,6 +129,12 @@ def _bare(text: str) -> str:
     return SLOT.sub("", text)
 
 
+def _only_points(phrase: Phrase, slot: str) -> bool:
+    """Whether a sentence says nothing but that there is this line or step."""
+    may_say = words_of("pointer") | words_of("pointer_zh") if slot.startswith("step ") else set()
+    return not phrase.negations and not phrase.qualifiers and set(phrase.words) <= may_say
+
+
 def _without_quotes(phrase: Phrase, given: Given) -> Phrase:
     """Without slots of lines and steps, which stand for themselves."""
     quotes = {f"{{{passage.key}}}" for passage in given.passages if passage.kind is Kind.QUOTE}
@@ -139,8 +145,11 @@ def _without_quotes(phrase: Phrase, given: Given) -> Phrase:
 def _carries(passage: Passage, phrase: Phrase) -> bool:
     if passage.kind is Kind.QUOTE or len(phrase.telling) < _MIN_WORDS:
         return False
-    spoken = [one for one in sentences_of(passage.text) if not has_word(one, "address")]
-    return any(_says(read_phrase(one), phrase) for one in in_pairs(spoken))
+    return any(
+        _says(read_phrase(one), phrase)
+        for one in in_pairs(sentences_of(passage.text))
+        if not has_word(one, "address")
+    )
 
 
 def _says(known: Phrase, phrase: Phrase) -> bool:
@@ -170,16 +179,17 @@ def _around(value: str, words: Sequence[str]) -> set[str]:
 
 
 def _filled(text: str, passages: Sequence[Passage], phrase: Phrase, given: Given) -> Sentence:
-    record = next((passage.record for passage in passages if passage.record), None)
+    carrier = passages[0]
+    record = carrier.record if carrier.kind is Kind.RECORD else None
     filled = SLOT.sub(lambda slot: given.slots[slot[1]], text)
     keys = tuple(passage.key for passage in passages)
-    shown = strip_controls(_attributed(filled, passages[0], record, given))
+    shown = strip_controls(_attributed(filled, record, given))
     return Sentence(shown, keys, phrase, record)
 
 
-def _attributed(text: str, carrier: Passage, record: str | None, given: Given) -> str:
+def _attributed(text: str, record: str | None, given: Given) -> str:
     """With the record that it is from and, where that is no match, how sure it is."""
-    if carrier.kind is not Kind.RECORD or record is None:
+    if record is None:
         return text
     standing = given.standings[record]
     if standing.is_match:

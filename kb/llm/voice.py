@@ -12,7 +12,7 @@ from typing import Any
 from index.progress import Notify
 from kb.llm.given import Given
 from kb.llm.grounding import Dropped, Sentence, ground, is_everywhere
-from kb.llm.phrase import sentences_of
+from kb.llm.phrase import SLOT, sentences_of
 from kb.llm.reading import AnswerReader, Proposed, TooLongError
 from kb.llm.request import MAX_SENTENCES, to_request
 from kb.llm.server import UNREADABLE, Answer, Ended, Event, Server
@@ -81,7 +81,9 @@ class Voice:
         found = ground(text, proposed.rests_on if proposed else (), given)
         if isinstance(found, Dropped):
             return None
-        others = [said for name, said in self._nearest(text) if name not in given.standings]
+        own = [found.record] if found.record else given.standings
+        near = self._nearest(SLOT.sub(" ", text))
+        others = [said for name, said in near if name not in own]
         return None if is_everywhere(found, others) else found
 
     def _failed(self, why: str) -> None:

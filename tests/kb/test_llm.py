@@ -89,7 +89,11 @@ def shown(text: str, *keys: str) -> str | Reason:
         ),
         ("容器的共享内存太小。", "record 1 symptom", f"容器的共享内存太小。 [{RECORD}]"),
         ("It begins with {line 41}.", "line 41", f"It begins with {SLOTS['line 41']}."),
-        ("First {step 2}.", "step 2", Reason.CARRIED),
+        ("First {step 2}.", "step 2", f"First {SLOTS['step 2']}."),
+        ("首先 {step 2}。", "step 2", f"首先 {SLOTS['step 2']}。"),
+        ("First {line 41}.", "line 41", Reason.CARRIED),
+        ("Not {step 2}.", "step 2", Reason.CARRIED),
+        ("First {step 2}, then the switch.", "step 2", Reason.CARRIED),
         ("The log says {line 41}.", "reply 1", f"The log says {SLOTS['line 41']}."),
     ],
 )
