@@ -21,11 +21,9 @@ Gram = tuple[str, ...]
 class Foreign:
     """The words of some texts, in their order."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._known: set[Gram] = set()
-        for text in texts:
-            words = [token for token, _ in _tokens(text)]
-            self._known.update(gram for _, gram in _grams(words))
+    def __init__(self, texts: Iterable[str], ours: Iterable[str] = ()) -> None:
+        """`ours` are texts whose words are no quote, though others use them as well."""
+        self._known = _grams_of(texts) - _grams_of(ours)
 
     def spans(self, text: str) -> Iterator[Span]:
         """The parts of a text that repeat them; they may overlap."""
@@ -44,6 +42,11 @@ def merged(spans: Iterable[Span], text: str) -> list[Span]:
         else:
             parts.append((start, end))
     return parts
+
+
+def _grams_of(texts: Iterable[str]) -> set[Gram]:
+    split = ([token for token, _ in _tokens(text)] for text in texts)
+    return {gram for words in split for _, gram in _grams(words)}
 
 
 def _tokens(text: str) -> Iterator[tuple[str, Span]]:

@@ -101,13 +101,14 @@ def given_for(conversation: Conversation, before: Conversation | None) -> Given:
     """What may be said of the turns since `before`, None at the opening. Of a greeting, nothing."""
     turns = said_since(conversation, before)
     said = [turn for turn in turns if turn.speaker is Speaker.TOOL and turn.act != ReplyAct.GREET]
-    maker = _Maker(conversation.language, Foreign(_quoted_in(conversation)))
+    records = list(dict.fromkeys(name for turn in said for name in turn.records))
+    known = [conversation.incidents[name] for name in records if name in conversation.incidents]
+    titles = [incident.title for incident in known]
+    maker = _Maker(conversation.language, Foreign(_quoted_in(conversation), titles))
     for turn in said:
         maker.add_reply(turn, conversation.diagnosis)
     for number, seen in enumerate(seen_since(conversation, before), 1):
         maker.add_prose(f"observation {number}", seen.text, Kind.OBSERVATION)
-    records = list(dict.fromkeys(name for turn in said for name in turn.records))
-    known = [conversation.incidents[name] for name in records if name in conversation.incidents]
     for incident in known[:_MAX_RECORDS]:
         maker.add_record(incident)
     for turn in said:

@@ -66,6 +66,8 @@ class Sentence(msgspec.Struct, frozen=True):
     """Keys of passages, of which the first carries its words."""
     phrase: Phrase
     """Its words, to be compared with other records."""
+    values: tuple[str, ...]
+    """What stands for the values in it."""
     record: str | None
     """The record whose words it has; None for those of the reply or of an observation."""
 
@@ -104,16 +106,19 @@ def ground(text: str, rests_on: Sequence[str], given: Given) -> Sentence | Dropp
 
 
 def is_everywhere(sentence: Sentence, records: Sequence[str]) -> bool:
-    """Whether one of the texts of other records says nearly the same."""
+    """Whether one of the texts of other records says nearly the same, with the same values."""
+    if len(sentence.phrase.telling) < _MIN_WORDS:
+        return False  # it points at a line or a step
+    passages = (one for record in records for one in in_pairs(sentences_of(record)))
+    return any(_share(sentence, passage) >= _MAX_ELSEWHERE for passage in passages)
+
+
+def _share(sentence: Sentence, passage: str) -> float:
+    """The share of its words and values that a passage has."""
     words = sentence.phrase.telling
-    if not words:
-        return False
-    shares = (
-        len(words & read_phrase(passage).telling) / len(words)
-        for record in records
-        for passage in in_pairs(sentences_of(record))
-    )
-    return max(shares, default=0.0) >= _MAX_ELSEWHERE
+    same = len(words & read_phrase(passage).telling)
+    same += sum(value in passage for value in sentence.values)
+    return same / (len(words) + len(sentence.values))
 
 
 def _flaw(text: str) -> Reason | None:
@@ -154,9 +159,13 @@ def _carries(passage: Passage, phrase: Phrase) -> bool:
 
 def _says(known: Phrase, phrase: Phrase) -> bool:
     """Whether one says all that the other does."""
-    if not set(phrase.words) <= set(known.words):
+    words = set(phrase.words)
+    if not words <= set(known.words):
         return False
-    same_limits = (known.negations, known.qualifiers) == (phrase.negations, phrase.qualifiers)
+    is_turned = known.negated & words != phrase.negated & words
+    is_turned = is_turned or phrase.negations > known.negations
+    is_widened = {one for one in known.counted if one[0] in words} != phrase.counted
+    same_limits = known.qualifiers == phrase.qualifiers and not (is_turned or is_widened)
     ordered = longest_in_order(phrase.words, known.words) >= _MIN_IN_ORDER * len(phrase.words)
     values = [word for word in phrase.words if word.startswith("{")]
     return (
@@ -184,7 +193,10 @@ def _filled(text: str, passages: Sequence[Passage], phrase: Phrase, given: Given
     filled = SLOT.sub(lambda slot: given.slots[slot[1]], text)
     keys = tuple(passage.key for passage in passages)
     shown = strip_controls(_attributed(filled, record, given))
-    return Sentence(shown, keys, phrase, record)
+    values = tuple(
+        given.slots[slot].strip("`") for slot in SLOT.findall(text) if slot.startswith("value ")
+    )
+    return Sentence(shown, keys, phrase, values, record)
 
 
 def _attributed(text: str, record: str | None, given: Given) -> str:

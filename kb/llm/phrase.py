@@ -3,12 +3,12 @@ limits them."""
 
 from __future__ import annotations
 
-import itertools
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import islice, pairwise
 
 import msgspec
 
@@ -20,8 +20,14 @@ _TOKEN = re.compile(r"\{[a-z]+ \d+\}|[A-Za-z/][A-Za-z0-9/_.+-]*|[\u3400-\u9fff]+
 _IN_NAME = re.compile(r"[/_.+]|[a-z][A-Z]|[A-Z]{2}")
 """What makes a name of a word: it stands or falls as a whole."""
 _NOT = re.compile(r"\b([A-Za-z]+?)n['’]t\b")
+_LIKELIEST = re.compile(r"\bmost likely\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?;；])\s+|(?<=[。！？；])|\n+")
 _CLAUSE = re.compile(r"[,;:()，；：（）、。—]\s*|\.\s+|\s[-–]\s")
+_SILENT = ("glue", "negations", "brief_negations", "qualifiers", "quantifiers")
+_BRIEF = 2
+"""Words that "no", "without" and "most" reach."""
+_REACH = 5
+"""Chinese characters that a negation reaches."""
 _LEADING = frozenset(["and", "or", "then", "so", "just", "also", "now", "first", "next"])
 
 
@@ -31,6 +37,10 @@ class Phrase(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
     """Folded, with slots, in their order; without words that say nothing by themselves."""
     negations: int
+    negated: frozenset[str]
+    """The words that a negation reaches."""
+    counted: frozenset[tuple[str, str]]
+    """The words that "some", "most" and the like reach, each with that."""
     qualifiers: frozenset[str]
 
     @property
@@ -41,15 +51,42 @@ class Phrase(msgspec.Struct, frozen=True):
 
 def read_phrase(text: str) -> Phrase:
     """Take a text apart."""
-    tokens = list(_tokens(_NOT.sub(_written_out, text)))
-    skipped = words_of("glue") | words_of("negations") | words_of("qualifiers")
+    text = _LIKELIEST.sub("likeliest", _NOT.sub(_written_out, text))
+    tokens = list(_tokens(text))
+    negated = [reached for clause in _CLAUSE.split(text) for reached in _negated(clause)]
     return Phrase(
-        tuple(token for token in tokens if token not in skipped),
-        sum(token in words_of("negations") for token in tokens)
-        + sum(text.count(sign) for sign in data()["negations_zh"]),
+        tuple(filter(_is_telling, tokens)),
+        len(negated),
+        frozenset(word for reached in negated for word in reached),
+        frozenset(_counted(tokens)),
         frozenset(token for token in tokens if token in words_of("qualifiers"))
         | frozenset(word for word in words_of("qualifiers_zh") if word in text),
     )
+
+
+def _is_telling(token: str) -> bool:
+    return not any(token in words_of(kind) for kind in _SILENT)
+
+
+def _counted(tokens: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for place, token in enumerate(tokens):
+        if token in words_of("quantifiers"):
+            behind = filter(_is_telling, tokens[place + 1 :])
+            yield from ((word, token) for word in islice(behind, _BRIEF))
+
+
+def _negated(clause: str) -> Iterator[list[str]]:
+    """For each negation of a clause, the words that it reaches."""
+    tokens = list(_tokens(clause))
+    for place, token in enumerate(tokens):
+        behind = list(filter(_is_telling, tokens[place + 1 :]))
+        if token in words_of("negations"):
+            yield behind
+        elif token in words_of("brief_negations"):
+            yield behind[:_BRIEF]
+    for place, sign in enumerate(clause):
+        if sign in data()["negations_zh"]:
+            yield list(_pairs(clause[place + 1 : place + 1 + _REACH]))
 
 
 def sentences_of(text: str) -> list[str]:
@@ -99,8 +136,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 def _folded(word: str) -> str:
     """Words of the lists as they are written, so that they are found there."""
-    is_listed = any(word in words_of(kind) for kind in ("glue", "negations", "qualifiers"))
-    return word if is_listed else fold(word)
+    return fold(word) if _is_telling(word) else word
 
 
 def _pairs(run: str) -> Iterator[str]:
@@ -142,4 +178,4 @@ def data() -> dict[str, str]:
 def in_pairs(sentences: Sequence[str]) -> Iterable[str]:
     """Each sentence, and each with the one behind it."""
     yield from sentences
-    yield from (f"{one} {two}" for one, two in itertools.pairwise(sentences))
+    yield from (f"{one} {two}" for one, two in pairwise(sentences))
