@@ -152,7 +152,7 @@ class _Proposals:
         """The next piece; empty where nothing came for a moment."""
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise _SilentError(f"no sentence came within {self._wait_seconds:g} s")
+            raise _SilentError(f"no sentence came within `wait_seconds`, {self._wait_seconds:g} s")
         with suppress(Empty):
             return self._answer.events.get(timeout=min(left, _LOOK_SECONDS))
         return ""

@@ -268,7 +268,8 @@ def test_a_server_that_is_too_slow_is_asked_twice_and_then_no_more(
     replies, notes = talk(kb, SHM, said=("why",) * 4, env=env)
     assert [words(reply) for reply in replies] == [[]] * 5
     assert notes.strip() == (
-        "The voice says nothing: no sentence came within 0.3 s. The answers are kb's own"
+        "The voice says nothing: no sentence came within `wait_seconds`, 0.3 s."
+        " The answers are kb's own"
     )
     assert len(server.requests) <= 2
 
