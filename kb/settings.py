@@ -18,6 +18,22 @@ _MAX_CONFIGURATION_BYTES = 1 << 14
 """A hundred directories and keys; a table in a table in a table of a larger file takes long."""
 
 
+class LlmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[llm]`: the optional voice, which is off without it. See docs/llm.md."""
+
+    url: Annotated[str, msgspec.Meta(pattern="^https?://")]
+    """The base of an OpenAI-compatible server: `http://localhost:8000/v1`."""
+
+    model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    """The name of the model there."""
+
+    key_variable: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    """Name of the environment variable that holds the key of the server."""
+
+    wait_seconds: Annotated[float, msgspec.Meta(ge=0.1, le=120)] = 1.0
+    """How long each sentence of the voice may take; after that it stays silent."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of `config.toml`."""
 
@@ -57,6 +73,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     public_url: Annotated[str, msgspec.Meta(pattern="^https?://")] | None = None
     """How people reach `kb serve`, for links in its messages. `KB_PUBLIC_URL` overrides this."""
+
+    llm: LlmSettings | None = None
+    """The optional voice of the conversation; needs `pip install 'incident-kb[llm]'`."""
 
     shared_cache: bool = False
     """The index is made for other users to read as well, as far as the umask allows: for one cache

@@ -19,23 +19,23 @@ _MAX_REPLY_BYTES = 1 << 16
 """Read of the reply, and not looked at."""
 
 
-def check_url(url: str) -> None:
-    """Find out before the work whether one can send to a URL.
+def check_url(url: str, of: str = "the webhook") -> None:
+    """Find out before the work whether one can send to a URL; `of` says whose it is.
 
     Raises:
         KbError: one cannot.
     """
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise KbError("the URL of the webhook holds a space or a sign that no URL has; quote it")
+        raise KbError(f"the URL of {of} holds a space or a sign that no URL has; quote it")
     try:
         parts = urlsplit(url)
         is_good = bool(parts.hostname) and parts.port != 0
     except ValueError:  # of a bracket or a port
         is_good = False
     if not is_good:
-        raise KbError("the URL of the webhook names no host or no port; write https://HOST/PATH")
+        raise KbError(f"the URL of {of} names no host or no port; write https://HOST/PATH")
     if parts.username is not None:
-        raise KbError("the URL of the webhook holds a user name, which kb does not send")
+        raise KbError(f"the URL of {of} holds a user name, which kb does not send")
 
 
 def post(url: str, body: object) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kb.history import History
     from kb.outcomes import Outcomes
     from kb.service.input import UserInput
+    from kb.service.voice import Speaker
     from kb.settings import Settings
     from tui.keeper import CaseKeeper
 
@@ -43,11 +44,21 @@ class ServiceApp(App[int]):
             self.sentence = sentence
 
     def __init__(self, settings: Settings) -> None:
+        """Raise KbError where a voice is configured that cannot speak."""
         super().__init__()
         self.settings = settings
         self.service = Service(settings, self._report, self._notice)
+        self.speaker = self._speaker()
+        """The optional voice, where one is configured."""
         self.record_count = 0
         """Number of records that the service searches; 0 until it is open."""
+
+    def _speaker(self) -> Speaker | None:
+        if self.settings.llm is None:
+            return None
+        from kb.service.voice import Speaker
+
+        return Speaker(self.settings.llm, self.service, self._notice)
 
     def readiness(self, elapsed_ms: float | None = None) -> str:
         """How much is known, and how long an answer took."""

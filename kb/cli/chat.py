@@ -19,6 +19,7 @@ from kb.cli.case import (
 )
 from kb.cli.exit_codes import ExitCode, of_verdict
 from kb.cli.running import Running
+from kb.cli.speaking import showing_prompts, speaker_of, speaking
 from kb.cli.talk import MAX_MESSAGE_BYTES, Face, ForPeople, ForPrograms
 from kb.cli.terminal import say
 from kb.conversation import Conversation, begin, greet, leave_empty, leave_too_long
@@ -40,11 +41,18 @@ _MAX_QUOTE_CHARACTERS = 60
     help="For programs: a line of stdin is a message, a line of stdout a reply in JSON;"
     " see docs/chat.schema.json.",
 )
+@click.option(
+    "--show-prompt",
+    is_flag=True,
+    help="Show what would be sent to the model of a configured voice, and send nothing; see"
+    " docs/llm.md.",
+)
 @resume_option
 def command(
     text: tuple[str, ...],
     paths: tuple[Path, ...],
     jsonl: bool,
+    show_prompt: bool,
     resume: str | None,
     incidents: tuple[Path, ...],
 ) -> None:
@@ -61,15 +69,21 @@ def command(
         raise click.UsageError("stdin holds the messages; pass the log as a file with -f PATH")
     if resume is not None and (text or paths):
         raise click.UsageError("--resume goes on with a case; leave out TEXT and -f")
+    if jsonl and show_prompt:
+        raise click.UsageError("--show-prompt is for people; leave out --jsonl")
     settings = load_settings(incidents)
     sessions = Sessions(settings, say)
     old = None if resume is None else session_to_resume(sessions, resume)
     log = _log_again(old) if old else read_case(text, paths)
     if not (log or old or jsonl or sys.stdin.isatty()):
         raise click.UsageError("no error given; add TEXT or -f PATH (stdin holds the messages)")
+    speak = showing_prompts(settings) if show_prompt else None
     with open_service(settings) as service:
+        speaker = None if show_prompt else speaker_of(settings, service)
+        speak = speaking(speaker) if speaker else speak
+        people = ForPeople(Running(service, settings), speak)
         talk = _Talk(
-            ForPrograms(service) if jsonl else ForPeople(Running(service, settings)),
+            ForPrograms(service, speaker) if jsonl else people,
             service,
             Outcomes(settings, say),
             sessions,

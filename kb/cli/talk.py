@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import UNSET
 
 from kb.cli.keyboard import typed
 from kb.cli.running import Running, asks_to_run
@@ -17,6 +19,12 @@ from kb.evidence.secrets import blank_secrets
 from kb.log.clean import strip_controls
 from kb.service.input import bounded_lines
 from kb.service.service import Service, result_of
+
+if TYPE_CHECKING:
+    from kb.service.voice import Speaker
+
+Speak = Callable[[Conversation, Conversation | None], None]
+"""Says something about what was replied since the second one; None at the opening."""
 
 MAX_MESSAGE_BYTES = 1_000_000
 """Of a line of a pipe; a longer one is a log, which `-f` reads in bounded memory."""
@@ -41,8 +49,10 @@ class Face(Protocol):
 class ForPeople:
     """What is typed or pasted at a terminal, or each line of a pipe; until `quit`."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: Running, speak: Speak | None = None) -> None:
+        """`speak` says more about a reply, after it was shown."""
         self._running = running
+        self._speak = speak
         self._shown: Conversation | None = None
 
     def opened(self, diagnosis: Diagnosis) -> Diagnosis:
@@ -69,13 +79,16 @@ class ForPeople:
         hint = self._running.hint(conversation) if sys.stdin.isatty() else ""
         if hint:
             put(hint)
+        if self._speak:
+            self._speak(conversation, before)
 
 
 class ForPrograms:
     """A line a message and a line a reply, in JSON; secrets are masked before anything is read."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, speaker: Speaker | None = None) -> None:
         self._service = service
+        self._speaker = speaker
 
     def opened(self, diagnosis: Diagnosis) -> Diagnosis:
         """Without secrets, so that no reply quotes one."""
@@ -93,7 +106,8 @@ class ForPrograms:
         from kb.service.reply import to_line, to_reply
 
         step = result_of(self._service.next_check(conversation))
-        put_json(to_line(to_reply(conversation, before, step)))
+        voice = self._speaker.whole(conversation, before) if self._speaker else UNSET
+        put_json(to_line(to_reply(conversation, before, step, voice)))
 
 
 def _decoded(line: str) -> str:

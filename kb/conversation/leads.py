@@ -16,20 +16,20 @@ _HARMLESS = str.maketrans({"`": "'", "[": "(", "]": ")"})
 
 def say_leads(leads: Sequence[Lead], language: Language) -> str:
     """That there are leads, and how to open one."""
-    return say("leads", language, number=len(leads), title=_quoted(leads[0].title))
+    return say("leads", language, number=len(leads), title=quoted(leads[0].title))
 
 
 def describe_lead(lead: Lead, diagnosis: Diagnosis, language: Language) -> str:
     """What it says, how it ended, and what speaks against it here."""
-    fix = _quoted(lead.fix) if lead.fix else say("lead-no-fix", language)
+    fix = quoted(lead.fix) if lead.fix else say("lead-no-fix", language)
     told = say(
         "lead",
         language,
-        title=_quoted(lead.title),
+        title=quoted(lead.title),
         standing=lead.standing,
-        quote=_quoted(lead.quote),
+        quote=quoted(lead.quote),
         fix=fix,
-        where=_quoted(lead.where),
+        where=quoted(lead.where),
     )
     return "\n".join([told, *_differences(lead, diagnosis, language)])
 
@@ -44,5 +44,6 @@ def _differences(lead: Lead, diagnosis: Diagnosis, language: Language) -> list[s
     ]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Words of a lead, on one line."""
     return " ".join(text.translate(_HARMLESS).split())

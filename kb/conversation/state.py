@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -280,6 +280,21 @@ class Conversation(msgspec.Struct, frozen=True):
     def done(self) -> frozenset[tuple[str, int]]:
         """Steps of fixes that were taken: id and number, from 1."""
         return frozenset(step for statement in self.statements for step in statement.done)
+
+
+def said_since(conversation: Conversation, before: Conversation | None) -> tuple[Turn, ...]:
+    """The turns since `before`, None at the opening."""
+    return conversation.turns[len(before.turns) if before else 0 :]
+
+
+def seen_since(conversation: Conversation, before: Conversation | None) -> Iterator[Observation]:
+    """What outputs show: those of a new case, and of the statements that are new."""
+    if before is None or conversation.diagnosis is not before.diagnosis:
+        yield from conversation.diagnosis.observations
+    known = set(map(id, before.statements)) if before else set()
+    for statement in conversation.statements:
+        if id(statement) not in known:
+            yield from statement.observations
 
 
 def rank(conversation: Conversation) -> tuple[Match, ...]:

@@ -34,7 +34,7 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
-class CaseReply(Reply, frozen=True, forbid_unknown_fields=True):
+class CaseReply(Reply, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The reply to one message."""
 
     case: Annotated[str, msgspec.Meta(description="To be sent with the next message.")]

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from kb.checks import Observation
 from kb.conversation import Conversation, ReplyAct, Speaker, Turn
+from kb.conversation.state import said_since, seen_since
 from kb.diagnosis import NextCheck
-from kb.evidence.secrets import mask_secrets
+from kb.evidence.secrets import mask_secrets, without_secrets
 from kb.log.clean import escape_controls
 from kb.service.wire import (
     WireNext,
@@ -41,6 +41,24 @@ class WireCitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="Null for a text that opened the case. `(you)`: a later message."),
     ] = UNSET
     line: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+
+
+class WireWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A sentence of a language model that what was given to it carries."""
+
+    text: str
+    rests_on: Annotated[
+        list[str],
+        Meta(description="A part of the reply, a section of a record, a line, an observation."),
+    ]
+
+
+class WireVoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The reply in the words of a language model. It adds nothing to `text`."""
+
+    model: str
+    sentences: list[WireWords]
+    dropped: Annotated[int, Meta(ge=0, description="Sentences of the model that nothing carried.")]
 
 
 class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,18 +96,24 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="What the outputs of checks in this message show."),
     ]
     citations: list[WireCitation]
+    voice: Annotated[
+        WireVoice | UnsetType, Meta(description="Where a voice is configured; see docs/llm.md.")
+    ] = UNSET
 
 
 def to_reply(
-    conversation: Conversation, before: Conversation | None, step: NextCheck | None
+    conversation: Conversation,
+    before: Conversation | None,
+    step: NextCheck | None,
+    voice: WireVoice | UnsetType = UNSET,
 ) -> Reply:
     """What was said since `before`, None at the opening, with secrets masked; `step` is the check
-    to run now.
+    to run now, `voice` what a model says of it.
 
     A private key is masked only where its lines are together: the diagnosis and the messages are to
     be masked before the conversation reads them.
     """
-    turns = [turn for turn in _new_turns(conversation, before) if turn.speaker is Speaker.TOOL]
+    turns = [turn for turn in said_since(conversation, before) if turn.speaker is Speaker.TOOL]
     question = conversation.question
     return Reply(
         text=mask_secrets("\n".join(turn.text for turn in turns)),
@@ -100,8 +124,9 @@ def to_reply(
         ],
         next=to_next(step) if step else None,
         question=to_question(question) if question else None,
-        observations=[to_observation(seen) for seen in _observations(conversation, before)],
+        observations=[to_observation(seen) for seen in seen_since(conversation, before)],
         citations=[citation for turn in turns for citation in _citations(turn)],
+        voice=without_secrets(voice),
     )
 
 
@@ -113,20 +138,6 @@ def to_line(reply: Reply) -> str:
 def reply_schema() -> dict[str, Any]:
     """The schema of a line of `kb chat --jsonl`, as docs/chat.schema.json holds it."""
     return json_schema(Reply, "kb chat --jsonl")
-
-
-def _new_turns(conversation: Conversation, before: Conversation | None) -> tuple[Turn, ...]:
-    return conversation.turns[len(before.turns) if before else 0 :]
-
-
-def _observations(conversation: Conversation, before: Conversation | None) -> Iterator[Observation]:
-    """Those of a new case, or of the statements that are new."""
-    if before is None or conversation.diagnosis is not before.diagnosis:
-        yield from conversation.diagnosis.observations
-    known = set(map(id, before.statements)) if before else set()
-    for statement in conversation.statements:
-        if id(statement) not in known:
-            yield from statement.observations
 
 
 def _citations(turn: Turn) -> Iterator[WireCitation]:

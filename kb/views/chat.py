@@ -9,6 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from kb.conversation import Conversation, Speaker
+from kb.conversation.language import Language, say
+from kb.conversation.state import said_since
 from kb.diagnosis import Match, Question
 from kb.verdict import percent
 from kb.views.prose import bar, command_block, indented, prose
@@ -25,8 +27,23 @@ def render(conversation: Conversation, before: Conversation | None) -> Renderabl
     return Group(*_parts(conversation, before), Text())
 
 
+def voice_heading(model: str, language: Language) -> RenderableType:
+    """Says whose words follow."""
+    return Text(say("voice", language, model=model), "dim")
+
+
+def voice_words(text: str) -> RenderableType:
+    """A sentence of the voice."""
+    return indented(prose(text))
+
+
+def voice_dropped(number: int, language: Language) -> RenderableType:
+    """How many sentences are not shown."""
+    return indented(Text(say("voice-dropped", language, number=number), "dim"))
+
+
 def _parts(conversation: Conversation, before: Conversation | None) -> Iterator[RenderableType]:
-    for turn in conversation.turns[len(before.turns) if before else 0 :]:
+    for turn in said_since(conversation, before):
         if turn.speaker is Speaker.TOOL:
             yield from _speech(turn.text)
     if conversation.matches and (before is None or before.matches != conversation.matches):

@@ -16,6 +16,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import OptionList, Static
+from textual.worker import get_current_worker
 
 from kb.errors import KbError
 from kb.paths import expand_user
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from kb.conversation.next_step import Task
     from kb.diagnosis import Match
     from kb.run import Plan
+    from kb.service.voice import Speaker
     from kb.sessions import Session
 
 _PLACES = ((PasteBox, Place.BOX), (TalkInput, Place.TALK), (MatchList, Place.LIST))
@@ -167,6 +169,8 @@ class MainScreen(Screen[None]):
             self.app.keeper.begin(user_input, diagnosis)
         self.app.keeper.stands(case)
         await self._show(case)
+        if session is None:
+            self._speak(case.conversation, None)
         for notice in diagnosis.notices:
             self.app.tell(notice, severity="warning")
 
@@ -271,6 +275,28 @@ class MainScreen(Screen[None]):
                 self.case = self.case.said(conversation, task)
                 self.app.keeper.stands(self.case)
                 await self._show_matches(self.case)
+                self._speak(conversation, case.conversation)
+
+    def _speak(self, conversation: Conversation, before: Conversation | None) -> None:
+        """Let the optional voice say it in its words; a newer turn ends that."""
+        if self.app.speaker:
+            self._listen(self.app.speaker, conversation, before)
+
+    @work(group="voice", exclusive=True)
+    async def _listen(
+        self, speaker: Speaker, conversation: Conversation, before: Conversation | None
+    ) -> None:
+        worker, row = get_current_worker(), None
+        words = speaker.words(conversation, before, lambda: not worker.is_cancelled)
+        said = iter(words)
+        while sentence := await asyncio.to_thread(next, said, None):
+            if self.case is None or self.case.conversation is not conversation:
+                return
+            talk, model = self.query_one(Talk), speaker.voice.model
+            row = row or await talk.add_voice(model, conversation.language)
+            row.add(sentence.text)
+        if row and words.dropped:
+            row.add_dropped(words.dropped)
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
         """Say what can be done here."""

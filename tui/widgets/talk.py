@@ -22,6 +22,7 @@ from tui.widgets.chat_box import ChatBox
 
 if TYPE_CHECKING:
     from kb.conversation import Conversation, Turn
+    from kb.conversation.language import Language
     from kb.diagnosis import Question
 
 
@@ -157,6 +158,31 @@ class TurnRow(Static):
         super().__init__(_said(turn, read), classes=f"turn {turn.speaker}")
 
 
+class VoiceRow(Static):
+    """What the voice says of the turn above it."""
+
+    def __init__(self, model: str, language: Language) -> None:
+        from kb.conversation.language import say
+
+        super().__init__(classes="turn")
+        self._language = language
+        self._parts = [Content.styled(say("voice", language, model=model), "dim")]
+
+    def add(self, sentence: str) -> None:
+        """One more sentence."""
+        self._add(inline(sentence))
+
+    def add_dropped(self, number: int) -> None:
+        """How many are not shown."""
+        from kb.conversation.language import say
+
+        self._add(Content.styled(say("voice-dropped", self._language, number=number), "dim"))
+
+    def _add(self, part: Content) -> None:
+        self._parts.append(Content.assemble("  ", part))
+        self.update(Content("\n").join(self._parts))
+
+
 class Turns(VerticalScroll):
     """All that was said; the newest is read from its beginning."""
 
@@ -180,7 +206,7 @@ class Talk(Vertical):
     async def show(self, conversation: Conversation, suggested: Sequence[str]) -> None:
         """Show all that was said, what is asked, and what could be said next."""
         turns = self.query_one(Turns)
-        shown = len(turns.children)
+        shown = len(turns.query(TurnRow))
         rows = [TurnRow(turn, _read_in(turn, conversation)) for turn in conversation.turns[shown:]]
         if rows:
             # Of a case that goes on, the last turn of the user and the reply to it are the newest.
@@ -188,6 +214,12 @@ class Talk(Vertical):
         await turns.mount_all(rows)
         self.query_one(QuestionView).question = conversation.question
         self.query_one(TalkInput).suggest(suggested)
+
+    async def add_voice(self, model: str, language: Language) -> VoiceRow:
+        """A row for what the voice says of the newest turn."""
+        row = VoiceRow(model, language)
+        await self.query_one(Turns).mount(row)
+        return row
 
     async def clear(self) -> None:
         """Forget the case."""
