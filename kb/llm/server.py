@@ -104,7 +104,7 @@ class Server:
 
     def _load(self) -> None:
         with suppress(Exception), self._loading:
-            _ = self._client
+            _ = self._client.chat.completions
 
     def _answer(self, request: dict[str, Any], answer: Answer) -> None:
         try:
