@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import pickle
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 import kb.log.reader
+from kb.classify.cut import CUT_ABOVE_BYTES, files_to_cut
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.diagnosis.scan import RangeScan, ScannedLog, scan_log, scan_range
@@ -173,3 +175,18 @@ def test_blocks_are_those_of_the_whole_file(tmp_path: Path, small_blocks: int) -
             found = [pair for part in parts for pair in part]
             assert [block.data for block, _extent in found] == [block.data for block in whole]
             assert [extent.read() for _block, extent in found] == [block.data for block in whole]
+
+
+def test_files_larger_than_the_share_of_a_worker_are_cut(tmp_path: Path) -> None:
+    def sparse(name: str, size: int) -> str:
+        path = tmp_path / name
+        path.write_text(CALM.format(n=1) * 100)
+        os.truncate(path, size)
+        return str(path)
+
+    large, alike = (sparse(name, 3 * CUT_ABOVE_BYTES) for name in ("large.log", "alike.log"))
+    small, gone = sparse("small.log", CUT_ABOVE_BYTES), str(tmp_path / "gone.log")
+    assert files_to_cut([small, large, gone, str(tmp_path)], 2) == [large]
+    assert files_to_cut([large, alike], 2) == []
+    assert files_to_cut([large, alike], 3) == [large, alike]
+    assert files_to_cut([small], 2) == files_to_cut([large], 1) == []

@@ -75,5 +75,4 @@ def test_a_large_file_is_scanned_by_many_tasks(shipped_kb: Run, tmp_path: Path) 
     text = calm + FAILURES[0].format(n=1) + calm
     path.write_text(text * (CUT_ABOVE_BYTES // len(text) + 1))
     run = shipped_kb("classify", path, "--format", "jsonl", "--engine", "ray", "--jobs", "2")
-    assert run.stderr == b""
     assert run.stdout == shipped_kb("classify", path, "--format", "jsonl", "--jobs", "1").stdout
