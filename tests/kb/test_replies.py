@@ -424,7 +424,8 @@ def test_a_chinese_user_is_answered_in_chinese_throughout(knowledge: KnowledgeBa
 
 def test_every_sentence_exists_in_both_languages_with_the_same_values() -> None:
     table = tomllib.loads(Path("kb/conversation/sentences.toml").read_text(encoding="utf-8"))
-    code = "".join(path.read_text() for path in Path("kb/conversation").rglob("*.py"))
+    speakers = map(Path, ("kb/conversation", "kb/llm", "kb/views"))
+    code = "".join(path.read_text() for speaker in speakers for path in speaker.rglob("*.py"))
     families = (*re.findall(r'say\(f"([a-z]+-)\{', code), "asks-")
     for key, texts in table.items():
         assert set(texts) == {"en", "zh"}, key
