@@ -91,6 +91,7 @@ def test_hostile_words_do_not_reach_the_terminal(shipped_kb: Run) -> None:
     assert b"\x07" not in run.stdout
 
 
+@pytest.mark.slow
 def test_eval_talks_about_the_records_in_use(small: Small, tmp_path: Path) -> None:
     record = next(small.home.glob("incidents/*/nccl-shm-too-small-container.md"))
     twin = tmp_path / "nccl-shm-too-small-elsewhere.md"

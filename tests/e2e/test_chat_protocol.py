@@ -117,6 +117,7 @@ def test_a_line_that_is_too_long_is_named_and_the_next_one_is_read(shipped_kb: R
     assert why["act"] == "explain"
 
 
+@pytest.mark.slow
 def test_a_long_paste_is_not_said_again(shipped_kb: Run) -> None:
     paste = json.dumps(f"{SHM}\n" * 1000)
     for request in ("undo", "what did I tell you?", "why", "summarise"):

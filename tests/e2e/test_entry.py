@@ -73,6 +73,7 @@ def test_an_empty_name_is_not_the_working_directory(kb: Run, option: str) -> Non
     assert b"the name of a path is empty" in run.stderr
 
 
+@pytest.mark.slow
 def test_of_many_files_that_are_no_records_some_are_named(kb: Run, tmp_path: Path) -> None:
     for number in range(200):
         (tmp_path / f"note-{number}.md").write_text("# Notes\n")

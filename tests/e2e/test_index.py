@@ -55,6 +55,7 @@ def test_second_build_has_nothing_to_do(kb: Run, cache: Path) -> None:
     assert "0 passages encoded" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("ask", "--json"), ("list",), ("show", ANSWER)])
 def test_a_broken_file_of_a_team_takes_no_shipped_record_away(
     kb: Run, cache: Path, tmp_path: Path, command: tuple[str, ...]
@@ -88,6 +89,7 @@ def test_team_directory_adds_and_changed_files_are_found_at_once(
     assert kb("ask", "--json", "--incidents", team, stdin=question, cache=cache).returncode == 1
 
 
+@pytest.mark.slow
 def test_same_id_in_a_later_directory_overrides(kb: Run, cache: Path, tmp_path: Path) -> None:
     team = tmp_path / "team"
     path = team_record(team, id="xid79-gpu-fallen-off-bus")
@@ -97,6 +99,7 @@ def test_same_id_in_a_later_directory_overrides(kb: Run, cache: Path, tmp_path: 
     assert json.loads(run.stdout)["matches"][0]["title"] == "Our own words for it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -169,6 +172,7 @@ def test_killed_in_the_first_build_the_next_one_succeeds(
     assert first(new.kb("ask", "--json")) == ANSWER
 
 
+@pytest.mark.slow
 def test_two_processes_build_and_ask_at_once(small: Small, tmp_path: Path) -> None:
     new = Small(small.home, tmp_path / "new")
     commands = [["index"], ["ask", "--json"], ["ask", "--json"], ["index", "--rebuild"]]

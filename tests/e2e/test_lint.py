@@ -123,6 +123,7 @@ def test_what_a_command_destroys_may_be_said(kb: Run, good: Path) -> None:
     assert b"CLM955" not in kb("lint", good).stdout
 
 
+@pytest.mark.slow
 def test_distinction_without_its_counterpart_is_reported(kb: Run, copy: Path) -> None:
     link = "- `xid79-gpu-fallen-off-bus`: Does it hang without a message?"
     copy.write_text(copy.read_text().replace("## Distinguish\n", f"## Distinguish\n\n{link}", 1))

@@ -45,6 +45,7 @@ def test_all_that_is_written_is_for_the_user_alone(
     assert modes(home) == ({"0o700"}, {"0o600"})
 
 
+@pytest.mark.slow
 @any_umask
 def test_a_shared_cache_is_for_all_whom_the_umask_lets_in(
     small_installation: Small, tmp_path: Path, umask: int

@@ -114,6 +114,7 @@ def test_of_ranks_that_all_complain_a_bounded_number_of_lines_is_looked_at() -> 
     assert lines[-1].text == "[rank28999]: RuntimeError: boom"
 
 
+@pytest.mark.slow
 def test_numbers_of_more_than_64_bits_are_left() -> None:
     for example in (*STATED, *(example for row in ROWS for example in row.examples)):
         check_numbers(job_text(example, BEYOND[0]))

@@ -27,6 +27,8 @@ from kb.log import Log
 from tests.conftest import FOUNDING
 from tests.kb.talks import said
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path("kb/conversation/chinese")
 CHINESE = re.compile(r"[\u3400-\u9fff]")
 CODE = re.compile(r"`[^`]+`")

@@ -153,6 +153,7 @@ def test_round_trip_loses_nothing(file: RecordFile) -> None:
     assert parse(render(record)) == record
 
 
+@pytest.mark.slow
 def test_every_shipped_file_is_valid() -> None:
     guides, problems = load_shipped()
     assert problems == []

@@ -197,6 +197,7 @@ def test_deeply_nested_yaml_is_refused() -> None:
         parse(f"---\nid: {'[' * 5000}\n---\n")
 
 
+@pytest.mark.slow
 def test_every_shipped_record_has_chinese_and_english_aliases() -> None:
     incidents, problems = load_shipped()
     assert not problems

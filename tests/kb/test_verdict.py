@@ -229,6 +229,7 @@ def test_what_a_rank_survived_does_not_count_in_its_job(
     assert job_of(tmp_path, knowledge, said=[line]).verdict is Verdict.HEALTHY
 
 
+@pytest.mark.slow
 def test_what_no_rank_survives_is_seen_in_a_long_loud_log(
     knowledge: KnowledgeBase, tmp_path: Path
 ) -> None:

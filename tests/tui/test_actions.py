@@ -82,6 +82,7 @@ def test_the_footer_has_room_for_its_hints(place: Place) -> None:
     assert 0 < len(hints(place)) <= MAX_HINTS
 
 
+@pytest.mark.slow
 async def test_help_tells_of_every_action(start: Start) -> None:
     async with start(size=(120, 100)) as pilot:
         await pilot.press("f1")
@@ -104,6 +105,7 @@ async def test_help_wraps_in_its_own_column(start: Start) -> None:
         assert rows[first + 1].index("searched") == rows[first].index("Search for")
 
 
+@pytest.mark.slow
 async def test_the_first_screen_can_be_called_again(start: Start) -> None:
     async with start() as pilot:
         await paste(pilot, WATCHDOG)

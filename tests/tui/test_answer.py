@@ -157,6 +157,7 @@ async def test_the_command_of_the_step_is_copied(start: Start, last_copy: Path) 
         await until(pilot, lambda: "Step 3 has no command." in told(pilot))
 
 
+@pytest.mark.slow
 async def test_the_note_is_copied(start: Start, last_copy: Path) -> None:
     async with start() as pilot:
         await paste(pilot, SHM)
@@ -225,6 +226,7 @@ async def test_on_a_small_screen_the_conversation_takes_the_place_of_the_detail(
         assert "The log says" not in shown(pilot)
 
 
+@pytest.mark.slow
 async def test_a_step_that_was_told_of_is_ticked(start: Start) -> None:
     async with start(size=HIGH) as pilot:
         await paste(pilot, SHM)
@@ -232,6 +234,7 @@ async def test_a_step_that_was_told_of_is_ticked(start: Start) -> None:
         await until_shown(pilot, "Fix  1 of 3 done")
 
 
+@pytest.mark.slow
 async def test_talking_goes_on_where_nothing_matches(start: Start) -> None:
     async with start() as pilot:
         await paste(pilot, UNKNOWN)
@@ -241,6 +244,7 @@ async def test_talking_goes_on_where_nothing_matches(start: Start) -> None:
         await until(pilot, lambda: pilot.app.query_one(MatchList).selected == "shm-too-small")
 
 
+@pytest.mark.slow
 async def test_before_the_first_search_the_keys_of_an_answer_do_no_harm(start: Start) -> None:
     async with start() as pilot:
         await press(pilot, "escape")
