@@ -14,6 +14,8 @@ from kb.log import Log
 from tui import lines as lines_module
 from tui.lines import HEAD_BYTES, TAIL_BYTES, Lines
 
+pytestmark = pytest.mark.slow
+
 
 def counted(lines: Lines) -> Lines:
     for _known in lines.count():
