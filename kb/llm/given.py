@@ -22,7 +22,7 @@ from kb.evidence import EvidenceLine
 from kb.evidence.secrets import mask_lines, mask_secrets
 from kb.incident import Incident
 from kb.llm.foreign import Foreign, merged
-from kb.log.clean import strip_controls
+from kb.llm.phrase import on_one_line
 from kb.verdict import Verdict
 
 _MAX_PASSAGE_CHARACTERS = 1_200
@@ -201,11 +201,11 @@ class _Maker:
     def _add_quote(self, key: str, text: str, filled: str, record: str | None = None) -> None:
         if key not in self.slots:
             self.slots[key] = filled
-            self.passages.append(Passage(key, mask_secrets(_clean(text)), Kind.QUOTE, record))
+            self.passages.append(Passage(key, mask_secrets(on_one_line(text)), Kind.QUOTE, record))
 
     def add_prose(self, key: str, text: str, kind: Kind, record: str | None = None) -> None:
         """A text whose words may be used."""
-        whole = mask_secrets(_clean(text)).translate(_BRACES)[:_MAX_PASSAGE_CHARACTERS]
+        whole = mask_secrets(on_one_line(text)).translate(_BRACES)[:_MAX_PASSAGE_CHARACTERS]
         foreign = [] if kind is Kind.RECORD else list(self._foreign.spans(whole))
         values = [match.span() for match in _VALUE.finditer(whole)]
         pieces, done = [], 0
@@ -221,7 +221,3 @@ class _Maker:
         name = f"value {sum(key.startswith('value ') for key in self.slots) + 1}"
         self.slots[name] = quote(value) if " " in value and value[0] != "`" else value
         return f"{{{name}}}"
-
-
-def _clean(text: str) -> str:
-    return " ".join(strip_controls(text).split())

@@ -23,6 +23,7 @@ from kb.llm.phrase import (
     has_word,
     in_pairs,
     longest_in_order,
+    on_one_line,
     read_phrase,
     sentences_of,
     words_of,
@@ -80,7 +81,7 @@ class Dropped(msgspec.Struct, frozen=True):
 
 def ground(text: str, rests_on: Sequence[str], given: Given) -> Sentence | Dropped:
     """Check one sentence, and put in what its slots stand for."""
-    text = " ".join(strip_controls(text).split())
+    text = on_one_line(text)
     slots = list(dict.fromkeys(SLOT.findall(text)))
     keys = list(dict.fromkeys([*rests_on, *(slot for slot in slots if given.passage(slot))]))
     passages = [passage for passage in map(given.passage, keys) if passage]

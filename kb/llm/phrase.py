@@ -7,12 +7,13 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import islice, pairwise
+from pathlib import Path
 
 import msgspec
 
 from index.tokens import fold, is_pair
+from kb.log.clean import strip_controls
 
 SLOT = re.compile(r"\{([a-z]+ \d+)\}")
 """Stands for words of the engine: `{step 2}`, `{line 41}`, `{value 3}`."""
@@ -87,6 +88,11 @@ def _negated(clause: str) -> Iterator[list[str]]:
     for place, sign in enumerate(clause):
         if sign in data()["negations_zh"]:
             yield list(_pairs(clause[place + 1 : place + 1 + _REACH]))
+
+
+def on_one_line(text: str) -> str:
+    """A text without control characters and line ends."""
+    return " ".join(strip_controls(text).split())
 
 
 def sentences_of(text: str) -> list[str]:
@@ -172,7 +178,7 @@ def _sets() -> dict[str, frozenset[str]]:
 @cache
 def data() -> dict[str, str]:
     """The lists of `words.toml`."""
-    return tomllib.loads(files("kb.llm").joinpath("words.toml").read_bytes().decode())
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
 
 def in_pairs(sentences: Sequence[str]) -> Iterable[str]:

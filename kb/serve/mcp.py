@@ -63,6 +63,7 @@ from kb.serve.tools import (
     TOOLS,
     prompt,
 )
+from kb.service.input import bounded_lines
 from kb.service.service import Service
 
 if TYPE_CHECKING:
@@ -210,25 +211,23 @@ class _Messages:
     """The lines of a stream for the SDK, which reads one at a time whatever its length."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
+        self._lines = bounded_lines(stream, MAX_MESSAGE_BYTES, _refusable)
 
     def readline(self) -> str:
-        """The next line with its end, or nothing at the end of the stream. In the place of one that
-        is too large, a call with its id that is refused: a client would wait for ever."""
-        line = self._stream.readline(MAX_MESSAGE_BYTES)
-        if line.endswith(b"\n") or len(line) < MAX_MESSAGE_BYTES:
-            return line.decode("utf-8", "replace")
-        beginning = line[:_END_BYTES]
-        while line and not line.endswith(b"\n"):
-            before, line = line, self._stream.readline(MAX_MESSAGE_BYTES)
-        return _refusable(beginning, (before + line)[-_END_BYTES:])
+        """The next line with its end, or nothing at the end of the stream."""
+        return next((f"{line or ''}\n" for line in self._lines), "")
 
 
-def _refusable(beginning: bytes, end: bytes) -> str:
-    found = _IDENTIFIER.findall(beginning)[:1] or _IDENTIFIER.findall(end)[-1:]
+def _refusable(beginning: bytes, end: bytes) -> str | None:
+    """In the place of a call that is too large, one with its id that is refused: a client would
+    wait for ever."""
+    found = (
+        _IDENTIFIER.findall(beginning[:_END_BYTES])[:1]
+        or _IDENTIFIER.findall(end[-_END_BYTES:])[-1:]
+    )
     params = {"name": _LONG_TOOL}
     call = {"jsonrpc": "2.0", "method": "tools/call", "params": params}
-    return "".join(f"{json.dumps({'id': json.loads(one), **call})}\n" for one in found) or "\n"
+    return json.dumps({"id": json.loads(found[0]), **call}) if found else None
 
 
 class _Protocol:

@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -109,15 +109,21 @@ def is_large(text: str) -> bool:
     )
 
 
-def bounded_lines(stream: IO[bytes], most: int) -> Iterator[str | None]:
-    """The lines without their ends, in bounded memory; None for one of more bytes than `most`."""
+def bounded_lines(
+    stream: IO[bytes],
+    most: int,
+    instead_of: Callable[[bytes, bytes], str | None] = lambda _beginning, _end: None,
+) -> Iterator[str | None]:
+    """The lines without their ends, in bounded memory. For one of more bytes than `most`: what
+    `instead_of` makes of its beginning and its end, which have at least a piece of `most`."""
     while line := stream.readline(most):
         if line.endswith(b"\n") or len(line) < most:
             yield line.decode("utf-8", "replace").rstrip("\r\n")
             continue
+        beginning = before = line
         while line and not line.endswith(b"\n"):
-            line = stream.readline(most)
-        yield None
+            before, line = line, stream.readline(most)
+        yield instead_of(beginning, before + line)
 
 
 def attach(text: str) -> UserInput:
