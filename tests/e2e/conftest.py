@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -42,6 +42,15 @@ def wait_until(true: Callable[[], object], what: str) -> None:
     while not true():
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(0.01)
+
+
+@contextmanager
+def killed_in_the_end(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Whoever waits for a process that a test has given up on waits for ever."""
+    try:
+        yield
+    finally:
+        process.kill()
 
 
 def processes(file: str) -> Iterator[tuple[int, bytes]]:

@@ -23,7 +23,7 @@ from textual.pilot import Pilot
 from kb.service.input import UserInput
 from kb.settings import LlmSettings
 from tests.conftest import Run
-from tests.e2e.conftest import ANSWER, QUESTION, Small, wait_until
+from tests.e2e.conftest import ANSWER, QUESTION, Small, killed_in_the_end, wait_until
 from tests.llm_server import (
     Handler,
     ModelServer,
@@ -512,15 +512,16 @@ def test_who_types_on_waits_for_no_more_words(
     config = configuration(tmp_path / "config.toml", server, LONG_S)
     ours, theirs = pty.openpty()
     env = {**small.environment(), "KB_CONFIG": str(config), "TERM": "dumb"}
-    with subprocess.Popen(
+    chat = subprocess.Popen(
         [sys.executable, "-m", "kb", "chat", SHM],
         stdin=theirs,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=small.home,
         env=env,
-    ) as chat:
-        os.close(theirs)
+    )
+    os.close(theirs)
+    with chat, killed_in_the_end(chat):
         wait_until(lambda: server.requests, "the voice is asked")
         os.write(ours, b"why\n")
         wait_until(lambda: len(server.requests) == 2, "the second message is answered")
