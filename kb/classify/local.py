@@ -119,25 +119,39 @@ class _Pool:
 
     def __init__(self, settings: Settings, jobs: int) -> None:
         self._shortages: list[str] = []
-        threading.excepthook = partial(_note_shortage, self._shortages)
         context = multiprocessing.get_context("spawn")
         with _starting_processes():
             self._executor = ProcessPoolExecutor(jobs, context, _start, (settings,))
+        threading.excepthook = self._thread_failed
 
     def submit(self, task: Callable[[Given], Made], given: Given) -> Future[Made]:
-        """Have a worker do something."""
+        """Have a worker do something.
+
+        Raises:
+            BrokenProcessPool: a worker died, perhaps while another one was started.
+            OSError: the system does not give what a worker needs.
+        """
         with _starting_processes():
-            return self._executor.submit(task, given)
+            try:
+                return self._executor.submit(task, given)
+            except OSError as error:
+                if error.errno is None:  # not of the system: a pipe of the pool is closed
+                    raise BrokenProcessPool(str(error)) from error
+                raise
 
     def done(self, futures: Iterable[Future[Made]]) -> set[Future[Made]]:
         """Those that are done, as soon as one is.
 
         Raises:
+            BrokenProcessPool: a worker died, and it may be that none will ever be done: one that is
+                submitted at that moment is not told of it.
             KbError: the system does not give what the pool needs.
         """
         while not (found := wait(futures, _PATIENCE_SECONDS, FIRST_COMPLETED).done):
             if self._shortages:
                 raise KbError(self._shortages[0])
+            if self._executor._broken:
+                raise BrokenProcessPool("a worker died")
         return found
 
     def result(self, future: Future[Made]) -> Made:
@@ -154,6 +168,20 @@ class _Pool:
         """End the workers when they are done."""
         self._executor.shutdown()
 
+    def terminate(self) -> None:
+        """End the workers at once."""
+        for process in list((self._executor._processes or {}).values()):
+            process.terminate()
+
+    def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
+        """A thread of the pool that ends leaves others waiting for what it was to do. While the
+        pool breaks, the thread fails at workers that are started meanwhile."""
+        sentence = shortage(failed.exc_value) if failed.exc_value else None
+        if sentence:
+            self._shortages.append(sentence)
+        elif not self._executor._broken:
+            threading.__excepthook__(failed)
+
 
 @contextmanager
 def _pool(settings: Settings, jobs: int) -> Iterator[_Pool]:
@@ -163,22 +191,11 @@ def _pool(settings: Settings, jobs: int) -> Iterator[_Pool]:
     try:
         yield pool
         pool.shutdown()
-    except BrokenProcessPool:
-        raise
     except BaseException:
-        # Interrupted: do not wait for a worker that is reading gigabytes.
-        for process in multiprocessing.active_children():
-            process.terminate()
+        # Interrupted, and nobody waits for a worker that is reading gigabytes; or broken, and one
+        # that was started meanwhile waits for work for ever.
+        pool.terminate()
         raise
-
-
-def _note_shortage(shortages: list[str], failed: threading.ExceptHookArgs) -> None:
-    """A thread of the pool that ends leaves others waiting for what it was to do."""
-    sentence = shortage(failed.exc_value) if failed.exc_value else None
-    if sentence:
-        shortages.append(sentence)
-    else:
-        threading.__excepthook__(failed)
 
 
 def _leave_lost_directory() -> None:

@@ -20,7 +20,7 @@ import zstandard
 
 from kb.classify import ResultRow
 from kb.classify.cut import CUT_ABOVE_BYTES
-from tests.conftest import Run
+from tests.conftest import PATIENCE_S, Run
 from tests.e2e.conftest import Small
 
 XID = b"NVRM: Xid (PCI:0000:02:00): 79, pid=1, GPU has fallen off the bus.\n"
@@ -371,8 +371,55 @@ def test_a_worker_that_dies_costs_no_large_file(
     while not (workers := workers_of(process.pid)):
         assert process.poll() is None
     os.kill(workers[0], signal.SIGKILL)
-    output, _said = process.communicate()
+    output, _said = process.communicate(timeout=PATIENCE_S)
     assert output == kb("classify", *ALONE, large, "--format", "jsonl").stdout
+
+
+DIES_FIRST = """
+import os, signal, time
+from concurrent.futures import process
+
+start = process.ProcessPoolExecutor._spawn_process
+
+def start_when_another_died(pool):
+    for worker in list(pool._processes.values()):
+        os.kill(worker.pid, signal.SIGKILL)
+        while not pool._broken:
+            time.sleep(0.01)
+    start(pool)
+
+process.ProcessPoolExecutor._spawn_process = start_when_another_died
+"""
+WAITS_FOR_IT = """
+end = process._ExecutorManagerThread.join_executor_internals
+
+def end_when_another_started(thread):
+    process._ExecutorManagerThread.join_executor_internals = end
+    while len(thread.processes) < 2:
+        time.sleep(0.01)
+    end(thread)
+
+process._ExecutorManagerThread.join_executor_internals = end_when_another_started
+"""
+
+
+@pytest.mark.parametrize("script", [DIES_FIRST, DIES_FIRST + WAITS_FOR_IT], ids=["late", "between"])
+def test_a_worker_that_dies_while_another_starts_costs_nothing(
+    small_installation: Small, logs: Path, tmp_path: Path, script: str
+) -> None:
+    """It is started when the pool has closed its pipes, or after the others were told to end."""
+    (tmp_path / "sitecustomize.py").write_text(script)
+    paths = os.pathsep.join([str(tmp_path), str(small_installation.home)])
+    run = subprocess.run(
+        [sys.executable, "-m", "kb", "classify", logs, "--format", "jsonl", "--jobs", "2"],
+        capture_output=True,
+        timeout=PATIENCE_S,
+        cwd=small_installation.home,
+        env={**small_installation.environment(), "PYTHONPATH": paths},
+    )
+    assert run.returncode == 0, run.stderr
+    assert b"Traceback" not in run.stderr
+    assert sorted(names(run.stdout)) == sorted(path.name for path in logs.rglob("*.*"))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
