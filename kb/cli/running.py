@@ -72,7 +72,9 @@ class Running:
         words = {word: click.prompt(word, default=word) for word in plan.placeholders}
         plan = plan.filled(words)
         for line in plan.lines:
-            put("  " + "\n    ".join(map(ascii_of, line)))
+            for program in line:
+                sign = "  " if program is line[0] else "| "
+                put(sign + "\n    ".join(map(ascii_of, program.words)) + program.errors)
         put(terms())
         return plan if click.confirm("Run it?", default=False) else None
 

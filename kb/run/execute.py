@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import select
-import shlex
 import signal
 import subprocess
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
+from typing import IO
 
 import msgspec
 
 from kb.errors import RunError
 from kb.log.clean import clean_block, strip_controls
-from kb.run.plan import Plan
+from kb.run.plan import Errors, Line, Plan, as_typed
 
 MAX_SECONDS = 30
 """Of all programs of a plan together: a check that takes longer is run by hand."""
@@ -30,6 +31,10 @@ _PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "SYSTEMD_PAGER": "
 
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 """Those to be ended with kb itself."""
+
+
+Processes = Sequence[subprocess.Popen[bytes]]
+"""Of one line."""
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -50,45 +55,39 @@ class _Run:
         self._left = MAX_BYTES
         self.notes: list[str] = []
 
-    def printed(self, words: tuple[str, ...]) -> bytes:
-        """What a program prints, until it ends or is ended."""
+    def printed(self, line: Line) -> bytes:
+        """What the programs of a line print, until they end or are ended."""
+        processes: list[subprocess.Popen[bytes]] = []
+        reading, writing = os.pipe()
         try:
-            process = subprocess.Popen(  # noqa: S603  no shell, and a person has seen it
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, **_PLAIN},
-            )
-        except (OSError, ValueError) as error:
-            why = (isinstance(error, OSError) and error.strerror) or error
-            raise RunError(f"cannot run {words[0]} here: {why}") from error
-        _RUNNING.add(process)
-        try:
-            return self._read(process)
+            _start(line, writing, processes)
+            os.close(writing)
+            writing = -1
+            return self._read(reading, processes)
         finally:
-            _end(process)
-            _RUNNING.discard(process)
+            for process in processes:
+                _end(process)
+            os.close(reading)
+            if writing >= 0:
+                os.close(writing)
 
-    def _read(self, process: subprocess.Popen[bytes]) -> bytes:
-        assert process.stdout is not None  # noqa: S101  for the type
-        output, pipe = b"", process.stdout.fileno()
+    def _read(self, pipe: int, processes: Processes) -> bytes:
+        output = b""
         while self._left and not self._must_stop():
             ready = select.select([pipe], [], [], _LOOK_SECONDS)[0]
             part = os.read(pipe, min(self._left, _CHUNK_BYTES)) if ready else b""
             output += part
             self._left -= len(part)
-            if not part and (ready or _has_ended(process)):
+            if not part and (ready or _have_ended(processes)):
                 break
         if not self._left:
             self.notes.append(f"stopped after {MAX_BYTES:,} bytes of output")
-        self._wait(process)
+        self._wait(processes)
         return output
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        """It has closed its output, which is not its end."""
-        while self._left and not _has_ended(process) and not self._must_stop():
+    def _wait(self, processes: Processes) -> None:
+        """They have closed their output, which is not their end."""
+        while self._left and not _have_ended(processes) and not self._must_stop():
             self._stop.wait(_LOOK_SECONDS / 10)
 
     def _must_stop(self) -> bool:
@@ -110,9 +109,9 @@ def execute(plan: Plan, stop: threading.Event, seconds: float = MAX_SECONDS) -> 
         RunError: a program is not there, or `stop` was set.
     """
     run, texts = _Run(stop, seconds), []
-    for words in plan.lines:
-        printed = clean_block(run.printed(words)).decode("utf-8", "replace")
-        texts.append(f"$ {shlex.join(words)}\n{strip_controls(printed)}".rstrip("\n"))
+    for line in plan.lines:
+        printed = clean_block(run.printed(line)).decode("utf-8", "replace")
+        texts.append(f"$ {as_typed(line)}\n{strip_controls(printed)}".rstrip("\n"))
         if run.notes:
             break
     return Output("\n".join(texts), tuple(run.notes))
@@ -125,15 +124,49 @@ def end_all() -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it has; it is not waited for, so that its group keeps its number."""
+def _start(line: Line, writing: int, processes: list[subprocess.Popen[bytes]]) -> None:
+    """Start the programs of a line, and add each to the processes; what is to be seen goes to the
+    pipe.
+
+    Raises:
+        RunError: a program is not there.
+    """
+    given: int | IO[bytes] = subprocess.DEVNULL
+    errors = {
+        Errors.SHOWN: writing,
+        Errors.DROPPED: subprocess.DEVNULL,
+        Errors.PIPED: subprocess.STDOUT,
+    }
+    for program in line:
+        try:
+            process = subprocess.Popen(  # noqa: S603  no shell, and a person has seen it
+                program.words,
+                stdin=given,
+                stdout=writing if program is line[-1] else subprocess.PIPE,
+                stderr=errors[program.errors],
+                start_new_session=True,
+                env={**os.environ, **_PLAIN},
+            )
+        except (OSError, ValueError) as error:
+            why = (isinstance(error, OSError) and error.strerror) or error
+            raise RunError(f"cannot run {program.words[0]} here: {why}") from error
+        _RUNNING.add(process)
+        processes.append(process)
+        if not isinstance(given, int):
+            given.close()  # so that who writes into it hears of the reader's end
+        given = process.stdout or subprocess.DEVNULL
+
+
+def _have_ended(processes: Processes) -> bool:
+    """Whether all have; they are not waited for, so that their groups keep their numbers."""
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    return os.waitid(os.P_PID, process.pid, options) is not None
+    return all(os.waitid(os.P_PID, process.pid, options) for process in processes)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    assert process.stdout is not None  # noqa: S101  for the type
-    process.stdout.close()
+    if process.stdout is not None:
+        process.stdout.close()
+    _RUNNING.discard(process)

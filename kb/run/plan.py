@@ -1,10 +1,12 @@
-"""What would be run, word by word: one program and its arguments a line, without a shell."""
+"""What would be run, word by word: programs and their arguments, one after the other or piped into
+each other, without a shell."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import PurePath
 
 import msgspec
@@ -17,8 +19,10 @@ _SHELLS = frozenset({"sh", "bash"})
 """Languages of commands."""
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\$`]|\\[\"\\])*\"")
 """Quoted text in which a shell would put nothing else."""
-_OBEYED = re.compile(r"[|&;<>()$`*?\[\]{}~#!\\'\"]")
-"""What a shell obeys, outside of such quotes."""
+_ERRORS = re.compile(r"(?<!\S)2>(/dev/null|&1)(?![^\s;|])")
+"""Where the errors of a program go, outside of such quotes."""
+_OBEYED = re.compile(r"\|\||[&<>()$`*?\[\]{}~#!\\'\"]")
+"""What a shell obeys beside `;` and `|`, outside of such quotes."""
 _CONTINUED = re.compile(r"\s*\\\n\s*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _PLACEHOLDER = re.compile(r"(?:(?<=[=/:@])|^)[A-Z][A-Z0-9_]*[A-Z0-9](?=[/:@]|$)")
@@ -35,18 +39,57 @@ _IN_CONTAINERS = re.compile(r"kubectl|oc|docker|podman|nerdctl|crictl|apptainer|
 _RUNS_THERE = frozenset({"exec", "run", "shell", "attach", "debug", "cp"})
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """Programs with their arguments, one after the other."""
+class Errors(StrEnum):
+    """Where the errors of a program go."""
 
-    lines: tuple[tuple[str, ...], ...]
+    SHOWN = ""
+    DROPPED = " 2>/dev/null"
+    PIPED = " 2>&1"
+    """With its output, to the next program."""
+
+
+class Program(msgspec.Struct, frozen=True):
+    """One program."""
+
+    words: tuple[str, ...]
+    """Its name and its arguments."""
+    errors: Errors = Errors.SHOWN
 
     def __str__(self) -> str:
-        return "\n".join(map(shlex.join, self.lines))
+        return shlex.join(self.words) + self.errors
+
+    def filled(self, values: Mapping[str, str]) -> Program:
+        """With values in place of words."""
+        name, *arguments = self.words
+
+        def value(found: re.Match[str]) -> str:
+            return values.get(found[0]) or found[0]
+
+        filled = (_PLACEHOLDER.sub(value, word) for word in arguments)
+        return Program((name, *filled), self.errors)
+
+
+Line = tuple[Program, ...]
+"""Each program reads what the one before it prints."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Lines that are run one after the other."""
+
+    lines: tuple[Line, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(map(as_typed, self.lines))
+
+    @property
+    def programs(self) -> Iterator[Program]:
+        """All of them, in order."""
+        return (program for line in self.lines for program in line)
 
     @property
     def placeholders(self) -> tuple[str, ...]:
         """Words in capitals that may stand for values of the job."""
-        words = (word for line in self.lines for word in line[1:])
+        words = (word for program in self.programs for word in program.words[1:])
         return tuple(dict.fromkeys(found for word in words for found in _PLACEHOLDER.findall(word)))
 
     def filled(self, values: Mapping[str, str]) -> Plan:
@@ -60,7 +103,12 @@ class Plan(msgspec.Struct, frozen=True):
                 raise RunError(
                     f"{word} cannot be '{value!a}': it begins with - or is no plain text"
                 )
-        return Plan(tuple(tuple(_filled(line, values)) for line in self.lines))
+        return Plan(tuple(tuple(one.filled(values) for one in line) for line in self.lines))
+
+
+def as_typed(line: Line) -> str:
+    """A line as it would be typed into a shell."""
+    return " | ".join(map(str, line))
 
 
 def plan_check(check: Check, command: Command) -> Plan:
@@ -96,15 +144,40 @@ def _verb(check: Check) -> str:
 def _planned(command: str, language: str) -> Plan:
     if language not in _SHELLS:
         raise RunError(f"this is {language or 'no command of a shell'}, which is not run; copy it")
-    lines = (line for line in _CONTINUED.sub(" ", command).split("\n") if line.strip())
-    return Plan(tuple(map(_words, lines)))
+    typed = _CONTINUED.sub(" ", command).split("\n")
+    return Plan(tuple(line for text in typed for line in _lines(text)))
 
 
-def _words(line: str) -> tuple[str, ...]:
-    obeyed = _OBEYED.search(_QUOTED.sub("", line))
+def _lines(typed: str) -> Iterator[Line]:
+    """Those that `;` divides."""
+    shape = _QUOTED.sub(lambda quoted: "q" * len(quoted[0]), typed)
+    obeyed = _OBEYED.search(_ERRORS.sub("", shape))
     if obeyed:
         raise RunError(f"this command needs a shell, because of `{obeyed[0]}`; copy it")
-    words = tuple(shlex.split(line))
+    for line, its_shape in _cut(typed, shape, ";"):
+        if line.strip():
+            yield tuple(_program(*program) for program in _cut(line, its_shape, "|"))
+
+
+def _cut(text: str, shape: str, sign: str) -> Iterator[tuple[str, str]]:
+    """A text and its shape at each sign of the shape."""
+    start = 0
+    for part in shape.split(sign):
+        yield text[start : start + len(part)], part
+        start += len(part) + 1
+
+
+def _program(text: str, shape: str) -> Program:
+    errors = list(_ERRORS.finditer(shape))
+    for found in reversed(errors):
+        text = text[: found.start()] + text[found.end() :]
+    return Program(_words(text), Errors(f" {errors[-1][0]}") if errors else Errors.SHOWN)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    words = tuple(shlex.split(text))
+    if not words:
+        raise RunError("this command needs a shell, because of `|`; copy it")
     program = PurePath(words[0]).name
     runs_there = _IN_CONTAINERS.fullmatch(program) and _RUNS_THERE.intersection(words[1:])
     looked_at = words if _WRAPPERS.fullmatch(program) else words[:1]
@@ -114,9 +187,3 @@ def _words(line: str) -> tuple[str, ...]:
     if _ASSIGNMENT.match(words[0]):
         raise RunError("this command sets variables of a shell; copy it")
     return words
-
-
-def _filled(line: tuple[str, ...], values: Mapping[str, str]) -> Iterator[str]:
-    yield line[0]
-    for word in line[1:]:
-        yield _PLACEHOLDER.sub(lambda found: values.get(found[0]) or found[0], word)

@@ -16,7 +16,7 @@ from kb.errors import IncidentError, RunError
 from kb.incident import Incident, Step
 from kb.markdown import read, render
 from kb.paths import packaged_incidents
-from kb.run import MAX_BYTES, Plan, execute, plan_check, plan_step, why_off
+from kb.run import MAX_BYTES, Plan, Program, execute, plan_check, plan_step, why_off
 from kb.settings import Settings
 
 PYTHON = shlex.quote(sys.executable)
@@ -29,7 +29,7 @@ def step(command: str, *, read_only: bool = True, language: str = "sh") -> Step:
 
 def python(code: str) -> Plan:
     """A plan that runs Python code."""
-    return Plan(((sys.executable, "-c", code),))
+    return Plan(((Program((sys.executable, "-c", code)),),))
 
 
 def run(plan: Plan, seconds: float = 20) -> str:
@@ -39,7 +39,7 @@ def run(plan: Plan, seconds: float = 20) -> str:
 
 def test_a_command_is_run_with_its_arguments_and_shown_as_executed() -> None:
     plan = plan_step(step("df -h /"))
-    assert plan.lines == (("df", "-h", "/"),)
+    assert plan.lines == ((Program(("df", "-h", "/")),),)
     output = execute(plan, threading.Event())
     assert output.text.startswith("$ df -h /\n")
     assert "Filesystem" in output.text
@@ -47,18 +47,54 @@ def test_a_command_is_run_with_its_arguments_and_shown_as_executed() -> None:
 
 
 def test_lines_are_run_one_after_the_other() -> None:
-    output = execute(plan_step(step("echo one\n\necho \\\n  'two;  $HOME'")), threading.Event())
-    assert output.text == "$ echo one\none\n$ echo 'two;  $HOME'\ntwo;  $HOME"
+    command = "echo one; echo 'a;b' ;\n\necho \\\n  'two;  $HOME'"
+    output = execute(plan_step(step(command)), threading.Event())
+    assert output.text == ("$ echo one\none\n$ echo 'a;b'\na;b\n$ echo 'two;  $HOME'\ntwo;  $HOME")
+
+
+def test_programs_are_piped_into_each_other() -> None:
+    command = r"printf '%s\n' b 'a|c' d | sort | head -2"
+    assert run(plan_step(step(command))) == "a|c\nb"
+    assert str(plan_step(step(command))) == command
+
+
+def test_who_prints_without_end_into_a_pipe_ends_with_its_reader() -> None:
+    output = execute(plan_step(step("yes | head -2")), threading.Event())
+    assert output.text == "$ yes | head -2\ny\ny"
+    assert output.notes == ()
+
+
+def test_errors_are_shown_dropped_or_piped_as_the_record_says() -> None:
+    gone = "cat /does/not/exist"
+    assert "No such file" in run(plan_step(step(f"{gone} | sort")))
+    assert run(plan_step(step(f"{gone} 2>/dev/null | sort"))) == ""
+    assert run(plan_step(step(f"{gone} 2>&1 | grep -c 'No such file'"))) == "1"
+    assert run(plan_step(step("echo '2>/dev/null'"))) == "2>/dev/null"
+
+
+def test_all_programs_of_a_pipe_are_ended(tmp_path: Path) -> None:
+    left = tmp_path / "pids"
+    code = (
+        "import os, sys, time; open(sys.argv[1], 'a').write(f'{os.getpid()} ');"
+        "print('begun', flush=True); time.sleep(600)"
+    )
+    program = f"{PYTHON} -c {shlex.quote(code)} {left}"
+    output = execute(plan_step(step(f"{program} | {program}")), threading.Event(), 3)
+    assert output.notes == ("stopped because it took too long",)
+    assert all(is_gone(int(pid)) for pid in left.read_text().split())
+    assert len(left.read_text().split()) == 2
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        "df | head", "df; rm x", "df && rm x", "df & rm x", "df > x", "df < x", "echo $(id)",
+        "df || rm x", "df && rm x", "df & rm x", "df > x", "df < x", "echo $(id)",
+        "df | | head", "| df", "df |", "df |& head", "df 2>x", "df 2>/dev/nullx", "df 3>/dev/null",
+        "df >/dev/null 2>&1", "df | xargs rm", "df | sudo tee x", "df; bash x", "df | X=1 head",
         "echo `id`", "echo $HOME", 'echo "$HOME"', 'echo "`id`"', "ls *", "ls ?", "ls [a]",
         "ls {a,b}", "cat ~/x", "# df", "X=1 df", "bash -c df", "/bin/sh -c df", "sudo df",
         "env df", "ssh node df", "srun df", "kubectl exec POD -- df", "docker run image",
-        "echo 'a' $'b'", "echo \\$HOME", "echo 'open", "df\nrm x | y",
+        "echo 'a' $'b'", "echo \\$HOME", "echo 'open", "df\nrm x > y",
         "timeout 5 bash -c df", "nice sh -c df", "stdbuf -o0 env df", "strace -f /bin/sh -c df",
         "script -c df", "systemd-run df", "flock x df", "command df",
     ],
@@ -100,7 +136,7 @@ def test_of_the_shipped_checks_only_read_only_ones_are_run() -> None:
         except RunError:
             continue
         runnable.append(check)
-    assert len(runnable) >= 10
+    assert len(runnable) >= 30
     assert all(check.header.cost.risk is Risk.READ_ONLY for check in runnable)
 
 
@@ -118,7 +154,7 @@ def test_placeholders_are_filled_as_one_argument() -> None:
     plan = plan_step(step("ps -o pid,stat -p PID /proc/PID/status --node=NODE -d ECC,POWER"))
     assert plan.placeholders == ("PID", "NODE")
     filled = plan.filled({"PID": "12; rm x", "NODE": ""})
-    assert filled.lines[0][3:] == (
+    assert filled.lines[0][0].words[3:] == (
         "-p", "12; rm x", "/proc/12; rm x/status", "--node=NODE", "-d", "ECC,POWER",
     )  # fmt: skip
 
@@ -194,7 +230,9 @@ def test_what_a_program_says_of_its_failure_is_output_too() -> None:
 
 def test_a_program_that_is_not_there_is_told() -> None:
     with pytest.raises(RunError, match="cannot run no-such-program here: No such file"):
-        run(Plan((("no-such-program",),)))
+        run(plan_step(step("no-such-program")))
+    with pytest.raises(RunError, match="cannot run no-such-program here: No such file"):
+        run(plan_step(step("yes | no-such-program | head")))
 
 
 def test_a_run_can_be_stopped() -> None:
@@ -220,8 +258,10 @@ def test_commands_are_only_run_at_a_terminal_and_if_allowed(
 
 def test_the_command_of_a_check_is_the_one_that_is_told() -> None:
     check = next(one for one in shipped_checks("nvidia-smi-nvlink") if isinstance(one, Check))
+    told = "nvidia-smi nvlink -e | head"
+    assert str(plan_check(check, Command(Place.BARE, told))) == told
     with pytest.raises(RunError, match="copy"):
-        plan_check(check, Command(Place.BARE, "nvidia-smi nvlink -e | head"))
+        plan_check(check, Command(Place.BARE, "nvidia-smi nvlink -e > errors"))
 
 
 def shipped_checks(start: str) -> list[object]:

@@ -86,8 +86,8 @@ class RunScreen(Sheet[Plan | None]):
 def _word_by_word(plan: Plan) -> Iterator[Content]:
     yield Content.styled(str(plan), "bold")
     yield Content("")
-    for line in plan.lines:
-        program, *arguments = line
-        yield Content.assemble(("program   ", "dim"), program)
+    for program in plan.programs:
+        name, *arguments = program.words
+        yield Content.assemble(("program   ", "dim"), name)
         for argument in arguments:
             yield Content.assemble(("argument  ", "dim"), argument)
