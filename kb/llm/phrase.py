@@ -14,6 +14,7 @@ import msgspec
 
 from index.tokens import fold, is_pair
 from kb.log.clean import strip_controls
+from kb.rules import read_words
 
 SLOT = re.compile(r"\{([a-z]+ \d+)\}")
 """Stands for words of the engine: `{step 2}`, `{line 41}`, `{value 3}`."""
@@ -114,13 +115,11 @@ def gives_order(text: str) -> bool:
 
 
 def _is_order(clause: str) -> bool:
-    from kb.contribute.lint.verbs import VERBS
-
     words = [word.lower() for word in re.findall(r"[A-Za-z]+(?:-[a-z]+)?", clause)]
     while words and words[0] in _LEADING:
         words = words[1:]
     starts = clause.strip().startswith(tuple(words_of("orders_zh")))
-    return starts or bool(words and words[0] in VERBS)
+    return starts or bool(words and words[0] in read_words("verbs", "verbs"))
 
 
 def _written_out(short: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ from kb.rules.load import (
     host_pattern,
     read_rows,
     read_tables,
+    read_words,
     without_names,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "host_pattern",
     "read_rows",
     "read_tables",
+    "read_words",
     "without_names",
 ]

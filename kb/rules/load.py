@@ -85,6 +85,12 @@ def read_tables(file: str) -> dict[str, Any]:
         return tomllib.load(opened)
 
 
+@cache
+def read_words(file: str, table: str) -> frozenset[str]:
+    """The words of a list that a file holds as one text."""
+    return frozenset(read_tables(file)[table].split())
+
+
 def _path(file: str) -> Path:
     return Path(__file__).parent / f"{file}.toml"
 

@@ -113,7 +113,7 @@ def test_an_answer_below_the_bar_is_worded_with_its_confidence(
     assert words(opening)[0].startswith(f"If it is [{ANSWER}] {share}: ")
 
 
-def test_a_terminal_shows_the_words_below_the_answer_and_what_was_dropped(
+def test_a_terminal_shows_the_words_below_the_answer_and_how_many_were_left_out(
     kb: Run, server: ModelServer, config: dict[str, str]
 ) -> None:
     lie = {"text": "A switch is broken.", "rests_on": ["record 1 cause"]}
@@ -127,7 +127,7 @@ def test_a_terminal_shows_the_words_below_the_answer_and_what_was_dropped(
     below = shown.removeprefix(answer)
     assert "In other words, by the model scripted:" in below
     assert "NCCL exchanges data" in below
-    assert "were dropped: 1" in below
+    assert "kb left out 1 of the model's sentences" in below
     assert "switch" not in below
 
 
@@ -538,7 +538,7 @@ async def test_the_screen_shows_the_words_below_the_turn(
     server.script = lambda s, handler, request: saying([honest(request), lie])(s, handler, request)
     llm = LlmSettings(server.url, "scripted", wait_seconds=LONG_S)
     async with start(user_input=UserInput(text=SCREEN_SHM), llm=llm) as pilot:
-        await until(pilot, lambda: "were dropped: 1" in voice_of(pilot))
+        await until(pilot, lambda: "left out 1 of the model's sentences" in voice_of(pilot))
         assert "In other words, by the model scripted:" in voice_of(pilot)
         assert "[shm-too-small]" in voice_of(pilot)
         assert "switch" not in voice_of(pilot)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from index.signatures import Scanner
+from kb.contribute.lint.prose import says_what_to_do
 from kb.conversation.scope import Scope, scope_of
 from kb.diagnosis.scan import scan_log
 from kb.evidence.accelerators import (
@@ -34,13 +35,14 @@ from kb.job.differences import find_differences
 from kb.job.exits import read_exits, starts_again
 from kb.job.failures import classify
 from kb.job.lines import Line
+from kb.llm.phrase import gives_order
 from kb.log import Block, Log
 from kb.log.layout import origin_of
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 from kb.log.speakers import learn_way
 from kb.log.timestamps import Stamp, read_stamp
-from kb.rules import RuleError, convert_row, host_pattern, read_rows
+from kb.rules import RuleError, convert_row, host_pattern, read_rows, read_words
 from kb.rules.rows import (
     Accelerator,
     Column,
@@ -267,7 +269,7 @@ def test_what_looks_like_a_trigger_is_none(row: Rule) -> None:
 def test_every_file_is_read_here() -> None:
     files = {file.stem for file in Path("kb/rules").glob("*.toml")}
     assert files - {"glossary"} == set(
-        re.findall(r'read_rows\(\s*"(\w+)"', Path(__file__).read_text())
+        re.findall(r'read_(?:rows|words)\(\s*"(\w+)"', Path(__file__).read_text())
     )
 
 
@@ -276,6 +278,19 @@ def test_every_term_of_the_glossary_is_told_in_english() -> None:
     for terms in sections.values():
         for term, words in terms.items():
             assert translate(f"训练{term}").endswith(words)
+
+
+def test_each_verb_begins_a_step_and_an_order() -> None:
+    orders = [f"{verb.capitalize()} the job." for verb in read_words("verbs", "verbs")]
+    assert [order for order in orders if not says_what_to_do(order)] == []
+    assert [order for order in orders if not gives_order(order)] == []
+
+
+def test_each_condition_may_precede_the_verb() -> None:
+    steps = [
+        f"{word.capitalize()} that restart the job." for word in read_words("verbs", "conditions")
+    ]
+    assert [step for step in steps if not says_what_to_do(step)] == []
 
 
 @each(*read_rows("speakers", "speaker", Speaker))

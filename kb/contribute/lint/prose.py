@@ -9,11 +9,11 @@ from index.documents import Pattern
 from kb.contribute.lint.checked import CheckedFile, CheckedText
 from kb.contribute.lint.context import LintContext
 from kb.contribute.lint.rule import Rule, TextRule
-from kb.contribute.lint.verbs import CONDITIONS, VERBS
 from kb.contribute.todo_marks import MARK, find_blanks
 from kb.evidence.glossary import has_chinese
 from kb.incident import Kind
 from kb.problem import Problem, Severity
+from kb.rules import read_words
 
 _MIN_ALIASES = 5
 """Number of aliases of a record, as its page says."""
@@ -229,4 +229,7 @@ def says_what_to_do(step: str) -> bool:
 
 def _is_imperative(words: list[str]) -> bool:
     first = words[0] if words else ""
-    return first in VERBS or (first in CONDITIONS and any(word in VERBS for word in words))
+    verbs = read_words("verbs", "verbs")
+    return first in verbs or (
+        first in read_words("verbs", "conditions") and not verbs.isdisjoint(words)
+    )
