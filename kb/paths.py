@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -77,9 +78,11 @@ def index_directory(incidents: Iterable[Path], model: str, kind: str = "index") 
 
 
 def expand_user(path: Path | str) -> Path:
-    """The path with `~` as the home that it stands for. `~name` of nobody stays as it is, as in a
-    shell: then there is no such file."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib raises for nobody
+    """The path with `~` as the home that it stands for. `~name` of nobody, or with a NUL, stays as
+    it is, as in a shell: then there is no such file."""
+    with suppress(ValueError):
+        return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib raises for nobody
+    return Path(path)
 
 
 def _of_user(find: Callable[[str], str]) -> Path:

@@ -8,7 +8,7 @@ from typing import Self
 from kb.classify.inputs import open_log
 from kb.classify.result import Outcome, Result, Unreadable
 from kb.diagnosis.scan import RangeScan
-from kb.errors import LogError
+from kb.errors import KbError, LogError
 from kb.log.ranges import Range
 from kb.service.service import Service, result_of
 from kb.settings import Settings
@@ -31,7 +31,7 @@ class Worker:
         """Diagnose a unit. A failure in one unit does not stop the others."""
         try:
             return self.diagnose(unit)
-        except LogError as error:
+        except KbError as error:
             return Unreadable(unit, str(error))
         except Exception as error:  # noqa: BLE001  one broken file must not stop thousands
             failure = LogError(unit, f"{type(error).__name__}: {error}")

@@ -71,6 +71,7 @@ def command(
         from kb.serve.guard import Rules
         from kb.serve.http import serve
         from kb.serve.listen import Address, listen
+        from kb.serve.talks import prepare as prepare_talks
         from kb.serve.token import token_in, token_of_environment
     except ImportError as error:
         raise MissingExtraError("kb serve needs a web server", "serve") from error
@@ -79,6 +80,7 @@ def command(
     token = token_in(token_file) if token_file else token_of_environment()
     settings = load_settings(incidents)
     with listen(Address(host, port), token) as at, _talks(settings) as talks:
+        prepare_talks(talks, say)
         with progress("Building the index") as report:
             prepare(settings, report, say)
         shown = f"[{host}]" if ":" in host else host

@@ -45,6 +45,11 @@ class ScannedLog(msgspec.Struct, frozen=True):
     collected: list[CollectedOutput]
     """Outputs whose check is known, because a script took them."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no source had anything to read."""
+        return not (any(self.files.values()) or self.dumps or self.damaged_dumps or self.collected)
+
 
 MAX_WINDOWS = 256
 """Kept of one log: 16 MB. Whoever gives the logs of many ranks pasted no output into each."""
@@ -91,7 +96,7 @@ def scan_log(
 
     Raises:
         LogError: a source cannot be read.
-        KbError: a range was scanned for other patterns.
+        KbError: none of several sources can be read, or a range was scanned for other patterns.
     """
     scanned = ScannedLog(Collector(signatures), {}, [], set(), [], [], [])
     budget = line_budget(len(log.sources))
@@ -123,6 +128,8 @@ def scan_log(
         scanned.windows.extend(output_keeper.windows()[: MAX_WINDOWS - len(scanned.windows)])
         scanned.losses.extend(losses[:1])
         scanned.files.setdefault(source.name or "", []).extend(keeper.lines())
+    if log.losses and len(log.losses) == len(log.sources) and scanned.is_empty:
+        raise KbError(f"nothing can be read: {log.losses[0]}")
     return scanned
 
 

@@ -76,8 +76,12 @@ PATH = "/mcp"
 MAX_MESSAGE_BYTES = 1 << 22
 """Of a call, as the SDK has it over HTTP; a longer one is not read."""
 _TOO_LARGE = f"the call has more than {MAX_MESSAGE_BYTES >> 20} MB; name a large log in `paths`"
-_LONG_TOOL = "(too large)"
-"""The tool that is called in the place of one whose call is too large."""
+_NO_CALL = "the call cannot be read; `params` has to be an object, not nested too deeply"
+_REFUSED = {"(too large)": _TOO_LARGE, "(unreadable)": _NO_CALL}
+"""Tools that are called in the place of one whose call the SDK does not read, and why: it answers
+nothing, and the client would wait for ever."""
+_TOO_LARGE_TOOL, _UNREADABLE_TOOL = _REFUSED
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _IDENTIFIER = re.compile(rb'"id"\s{0,9}:\s{0,9}(\d{1,18}|"[\w-]{1,100}")\s{0,9}[,}]')
 _END_BYTES = 300
 """Of a call, at its beginning and at its end, where its id stands beside the arguments."""
@@ -215,17 +219,31 @@ class _Messages:
 
     def readline(self) -> str:
         """The next line with its end, or nothing at the end of the stream."""
-        return next((f"{line or ''}\n" for line in self._lines), "")
+        return next((f"{_readable(line or '')}\n" for line in self._lines), "")
 
 
-def _refusable(beginning: bytes, end: bytes) -> str | None:
-    """In the place of a call that is too large, one with its id that is refused: a client would
-    wait for ever."""
+def _readable(line: str) -> str:
+    """A message that the SDK reads, in the place of one that it would not."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return line
+    except RecursionError:
+        return _refusable(line.encode(), line.encode(), _UNREADABLE_TOOL) or line
+    if isinstance(message, dict) and not isinstance(message.get("params", {}), dict):
+        return _refusable(line.encode(), line.encode(), _UNREADABLE_TOOL) or line
+    if _HALF_CHARACTER.search(line):
+        return replace_surrogates(json.dumps(message, ensure_ascii=False))
+    return line
+
+
+def _refusable(beginning: bytes, end: bytes, tool: str = _TOO_LARGE_TOOL) -> str | None:
+    """In the place of a call, one with its id that is refused."""
     found = (
         _IDENTIFIER.findall(beginning[:_END_BYTES])[:1]
         or _IDENTIFIER.findall(end[-_END_BYTES:])[-1:]
     )
-    params = {"name": _LONG_TOOL}
+    params = {"name": tool}
     call = {"jsonrpc": "2.0", "method": "tools/call", "params": params}
     return json.dumps({"id": json.loads(found[0]), **call}) if found else None
 
@@ -246,8 +264,8 @@ class _Protocol:
     async def call_tool(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        if params.name == _LONG_TOOL:
-            return _refused(_TOO_LARGE, _ADVICE)
+        if params.name in _REFUSED:
+            return _refused(_REFUSED[params.name], _ADVICE)
         tool = TOOLS.get(params.name)
         if tool is None:
             sentence = unknown("tool", params.name, TOOLS, "call one that is allowed")

@@ -13,7 +13,10 @@ from http import HTTPStatus
 from pathlib import Path
 
 from index.private import make_directory, make_file
+from index.progress import Notify
 from kb.conversation import Conversation
+from kb.errors import OutputError
+from kb.files import write_new
 from kb.serve.refusal import wrong
 
 KEPT_SECONDS = 24 * 3600
@@ -51,6 +54,32 @@ DELETE FROM message WHERE case_id IN (
 def new_id() -> str:
     """The id of a new case."""
     return os.urandom(_ID_BYTES).hex()
+
+
+def prepare(path: Path, notify: Notify) -> None:
+    """Make the file before anybody is served. A damaged one is set aside, and that is told.
+
+    Raises:
+        OutputError: it cannot be made.
+    """
+    try:
+        try:
+            Talks(path)
+        except sqlite3.OperationalError as error:
+            raise OutputError(f"cannot keep conversations in {path}: {error}") from error
+        except sqlite3.DatabaseError:
+            aside = path.replace(write_new(path.with_stem(f"{path.stem}.damaged"), b""))
+            for rest in ("-wal", "-shm"):
+                path.with_name(path.name + rest).unlink(missing_ok=True)
+            Talks(path)
+            notify(
+                f"the file of the conversations was damaged; kept it as {aside}, began a new one"
+            )
+    except OSError as error:
+        raise OutputError(
+            f"cannot keep conversations in {path.parent}: {error.strerror or error}; make it"
+            " writable, or set KB_STATE to another directory"
+        ) from error
 
 
 class Talks:

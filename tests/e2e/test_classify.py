@@ -160,13 +160,31 @@ def test_inputs_are_named_in_many_ways(
 
 
 def test_a_path_of_a_list_that_is_gone_costs_no_other(kb: Run, logs: Path) -> None:
-    paths = [logs / "a.log", logs / "gone.log", logs / "gone*.log", logs / "deep" / "f.log"]
+    paths = [
+        logs / "a.log",
+        logs / "gone.log",
+        logs / "gone*.log",
+        logs / "deep" / "f.log",
+        "~a\0b",
+    ]
     listed = "".join(f"{path}\n" for path in paths).encode()
     run = kb("classify", "-", "--format", "jsonl", *ALONE, stdin=listed)
     assert (run.returncode, names(run.stdout)) == (0, ["a.log", "f.log"])
     assert f"cannot read {logs / 'gone.log'}: No such file or directory" in run.stderr.decode()
-    assert b"skipped 2 unreadable inputs" in run.stderr
+    assert b"skipped 3 unreadable inputs" in run.stderr
     assert kb("classify", logs / "a.log", logs / "gone.log").returncode == 2
+
+
+def test_a_job_of_which_nothing_can_be_read_is_unreadable(kb: Run, tmp_path: Path) -> None:
+    (tmp_path / "job").mkdir()
+    for rank in range(2):
+        (tmp_path / "job" / f"rank{rank}.log.gz").write_bytes(b"\x1f\x8b\x08junk")
+    run = kb("ask", "-f", tmp_path / "job")
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert run.stderr.startswith(b"Error: nothing can be read: cannot read rank0.log.gz: ")
+    run = kb("classify", *ALONE, "--unit", "job", tmp_path / "job", "--format", "jsonl")
+    assert run.stdout == b""
+    assert b"skipped 1 unreadable input" in run.stderr
 
 
 @pytest.mark.slow

@@ -215,9 +215,23 @@ def test_ctrl_z_stops_the_screen_and_it_is_painted_again(terminal: Open) -> None
     screen.until("new search")
     os.write(screen.terminal, b"\x1a")
     os.waitid(os.P_PID, screen.process.pid, os.WSTOPPED)
+    screen.shown = b""
     screen.process.send_signal(signal.SIGCONT)
+    screen.read(screen.is_opened_again, "the screen is opened again")
+    os.write(screen.terminal, b"\x03")
+    assert screen.ended() == 0
+
+
+def test_going_on_while_it_ends_takes_no_terminal(terminal: Open) -> None:
+    screen = terminal("tui")
     screen.until(READY)
     os.write(screen.terminal, b"\x03")
+
+    def is_over() -> bool:
+        screen.process.send_signal(signal.SIGCONT)
+        return screen.process.poll() is not None
+
+    screen.read(is_over, "the end")
     assert screen.ended() == 0
 
 

@@ -19,7 +19,14 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import FOUNDING, PATIENCE_S, Run, environment
-from tests.e2e.conftest import ANSWER, QUESTION, Small, processes, wait_until
+from tests.e2e.conftest import (
+    ANSWER,
+    QUESTION,
+    Small,
+    killed_in_the_end,
+    processes,
+    wait_until,
+)
 from tests.e2e.test_ending import signals_as_of_a_terminal
 
 SAID = (
@@ -245,22 +252,43 @@ def test_a_call_that_is_too_large_is_refused(small: Small, identifier_stands: st
     text = {"name": "diagnose", "arguments": {"text": "x" * (5 << 20), "id": "none"}}
     call: dict[str, Any] = {"method": "tools/call", "params": text, "jsonrpc": "2.0"}
     call = {"id": 7, **call} if identifier_stands == "first" else {**call, "id": 7}
+    refused = answered_between(small, lines(call))["result"]
+    assert refused["isError"]
+    assert "name a large log in `paths`" in refused["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("params", "is_error"),
+    [
+        (r'{"name": "search", "arguments": {"query": "\ud83d nccl"}}', False),
+        ("[1]", True),
+        ("[" * 100_000 + "]" * 100_000, True),
+    ],
+    ids=["half a character", "a list", "deep"],
+)
+def test_odd_calls_are_answered(small: Small, params: str, is_error: bool) -> None:
+    """What the SDK does not read, it leaves without an answer, and the client waits for ever."""
+    call = f'{{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {params}}}\n'
+    assert answered_between(small, call.encode())["result"].get("isError", False) is is_error
+
+
+def answered_between(small: Small, call: bytes) -> Any:
+    """The answer to the call with the id 7, while others are answered too."""
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    with subprocess.Popen(
+    server = subprocess.Popen(
         [sys.executable, "-P", "-m", "kb", "mcp"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=small.environment(),
         cwd=small.home,
-    ) as server:
+    )
+    with server, killed_in_the_end(server):
         assert server.stdin
         assert server.stdout
-        server.stdin.write(lines(INITIALIZE, initialized, call, LIST))
+        server.stdin.write(lines(INITIALIZE, initialized) + call + lines(LIST))
         server.stdin.flush()
         answers = [json.loads(server.stdout.readline()) for _ in range(3)]
-    refused = next(answer["result"] for answer in answers if answer["id"] == 7)
-    assert refused["isError"]
-    assert "name a large log in `paths`" in refused["content"][0]["text"]
+    return next(answer for answer in answers if answer["id"] == 7)
 
 
 @asynccontextmanager

@@ -386,6 +386,26 @@ def test_a_port_that_is_taken_is_one_sentence(small: Small, server: Server) -> N
     assert b"cannot listen" in run.stderr
 
 
+def test_a_damaged_file_of_conversations_is_set_aside(small: Small, tmp_path: Path) -> None:
+    (tmp_path / "serve").mkdir()
+    (tmp_path / "serve" / "talks.sqlite").write_bytes(b"no database at all" * 1_000)
+    with serving(small, KB_STATE=str(tmp_path)) as server:
+        message = json.dumps({"text": QUESTION.decode()}).encode()
+        case = server.ask("/v1/chat", message, JSON).json["case"]
+        message = json.dumps({"text": "why?", "case": case}).encode()
+        assert server.ask("/v1/chat", message, JSON).status == 200
+    assert (tmp_path / "serve" / "talks.damaged.sqlite").read_bytes().startswith(b"no database")
+
+
+def test_where_no_conversation_can_be_kept_nobody_is_served(small: Small, tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    run = small.kb("serve", "--port", "0", env={"KB_STATE": str(tmp_path / "state")})
+    assert run.returncode == 2
+    assert b"Serving at" not in run.stderr
+    assert b"cannot keep conversations in" in run.stderr
+    assert b"KB_STATE" in run.stderr
+
+
 @pytest.mark.slow
 def test_several_processes_share_the_index_the_cases_and_the_token(
     small: Small, tmp_path: Path
