@@ -87,8 +87,10 @@ class Session(msgspec.Struct, frozen=True):
         self, verdict: Verdict, incident: str | None, done: frozenset[tuple[str, int]]
     ) -> Self:
         """The same as it stands now."""
-        steps = tuple(sorted(done))
-        return msgspec.structs.replace(self, verdict=verdict, incident=incident, done=steps)
+        stands = msgspec.structs.replace(
+            self, verdict=verdict, incident=incident, done=tuple(sorted(done))
+        )
+        return self if stands == self else msgspec.structs.replace(stands, time=_now())
 
     @property
     def title(self) -> str:
@@ -158,15 +160,18 @@ class Sessions:
             raise KbError(f"{many} {identifier or 'without a name'}; kb cases lists them")
         return found[0]
 
-    def keep(self, session: Session) -> None:
-        """Keep it as it is now; one that became too large stays as it was."""
+    def keep(self, session: Session) -> bool:
+        """Keep it as it is now, and say whether that was done; one that became too large stays as
+        it was."""
         if not self.is_kept or session.is_empty:
-            return
+            return False
         if not session.fits:
             self._report("this case is too long to be kept: --resume knows it up to here")
-            return
+            return False
         with self._reporting_errors(), self._locked():
             self._write(session)
+            return True
+        return False
 
     def forget(self, session: Session) -> None:
         """Remove it.

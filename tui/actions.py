@@ -66,13 +66,15 @@ MAX_HINTS = 12
 """Maximum number of actions in the footer; shown are those that fit, from the first on."""
 
 _TYPING = (Place.BOX, Place.TALK, Place.DRAFT)
-_CHARACTERS = ("question_mark", "slash", "space")
+_CHARACTERS = ("question_mark", "slash", "space", "greater_than_sign", "less_than_sign")
 _SHOWN = {
     "question_mark": "?",
     "exclamation_mark": "!",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "slash": "/",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
     "up": "↑",
     "down": "↓",
     "pageup": "PgUp",
@@ -81,6 +83,8 @@ _SHOWN = {
     "f1": "F1",
     "f4": "F4",
     "f5": "F5",
+    "f8": "F8",
+    "f9": "F9",
     "right_curly_bracket": "}",
     "left_curly_bracket": "{",
 }
@@ -180,6 +184,19 @@ ACTIONS = (
         "tour", Place.ANSWER, "T", "tour", "Show how kb works, with samples to try."
     ),
     Action("batch", Place.ANSWER, "b", "batch", "Classify all logs in a directory."),
+    Action(
+        "next_case", Place.ANSWER, "greater_than_sign,f9", "next case",
+        "Show the next open case; its log, conversation and ticks are as you left them.",
+        in_footer=True,
+    ),
+    Action(
+        "previous_case", Place.ANSWER, "less_than_sign,f8", "previous case",
+        "Show the previous open case.",
+    ),
+    Action(
+        "close_case", Place.ANSWER, "D", "close case",
+        "Close this case; kb cases lists those that are kept.",
+    ),
     Action(
         "read_candidate", Place.LIST, "enter", "read", "Go to what the candidate says.",
         in_footer=True,

@@ -109,7 +109,7 @@ class KbApp(ServiceApp, inherit_bindings=False):
         and the next one is meant for what comes then."""
         for _ in range(_MAX_WAITS):
             await asyncio.sleep(_WAIT_SECONDS)
-            if self.screen.is_mounted:
+            if self.screen.is_mounted and not self.main.is_drawing:
                 return
 
     @on(Driver.SignalResume)

@@ -17,6 +17,8 @@ _MAX_BYTES_AT_ONCE = 4_000_000
 """Read of one file in one look: what is more is read in the next."""
 _MAX_UNENDED_BYTES = 64_000
 """Of a line without an end, which is waited for: a longer one is read as it is."""
+_MAX_WAITING_LOOKS = 5
+"""A failure prints for a while: one answer is about all of it, if it ends after so many looks."""
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -33,6 +35,20 @@ class Growth:
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(paths)
         self._read = {file: _size(file) for file in self._files()}
+        self._waiting_looks = 0
+        self.is_followed = False
+        """Whether somebody wants to be told of failures."""
+
+    def has_failed(self, markers: Scanner) -> bool:
+        """Look, and say whether a failure was printed, to its end."""
+        added = self.look(markers)
+        if added.failed or self._waiting_looks:
+            self._waiting_looks += 1
+        ended = not added.grew or self._waiting_looks > _MAX_WAITING_LOOKS
+        if not self._waiting_looks or not ended:
+            return False
+        self._waiting_looks = 0
+        return True
 
     def look(self, markers: Scanner) -> Added:
         """Read what was added since the last look, also in new files."""

@@ -114,7 +114,7 @@ class ServiceApp(App[int]):
 
     @cached_property
     def keeper(self) -> CaseKeeper:
-        """Keeps the case on the screen."""
+        """Keeps the open cases."""
         from tui.keeper import CaseKeeper
 
         return CaseKeeper(self.settings, self._notice)

@@ -41,7 +41,9 @@ from tests.llm_server import (
     writing,
 )
 from tests.tui.conftest import SHM as SCREEN_SHM
-from tests.tui.conftest import Start, small_cache, start  # noqa: F401  the fixtures of the screen
+from tests.tui.conftest import WATCHDOG as SCREEN_WATCHDOG
+from tests.tui.conftest import Start, app_of, small_cache, start  # noqa: F401  the fixtures of the screen
+from tui.widgets.talk import Talk, TalkInput
 
 SCHEMA = json.loads(Path("docs/chat.schema.json").read_text(encoding="utf-8"))
 INJECTIONS = tomllib.loads(Path("tests/e2e/injections.toml").read_text(encoding="utf-8"))
@@ -548,6 +550,33 @@ async def test_the_screen_shows_the_words_below_the_turn(
         assert len(pilot.app.screen.query("VoiceRow")) == 1
         server.script = saying_honestly
         await pilot.press(*"why", "enter")
+        await until(pilot, lambda: len(pilot.app.screen.query("VoiceRow")) == 2)
+
+
+async def test_on_the_screen_it_speaks_only_into_the_case_it_is_about(
+    server: ModelServer,
+    start: Start,  # noqa: F811
+) -> None:
+    server.script = saying_honestly
+    llm = LlmSettings(server.url, "scripted", wait_seconds=LONG_S)
+    async with start(user_input=UserInput(text=SCREEN_SHM), llm=llm) as pilot:
+        await until(pilot, lambda: "[shm-too-small]" in voice_of(pilot))
+        await pilot.press("space")
+        app_of(pilot).main.ask(UserInput(text=SCREEN_WATCHDOG))
+        await until(pilot, lambda: len(app_of(pilot).main.cases) == 2 and voice_of(pilot))
+        assert "[shm-too-small]" not in voice_of(pilot)
+        asked = len(server.requests)
+        main = app_of(pilot).main
+        first, second = main.cases
+        main.query_one(Talk).post_message(TalkInput.Said(second.key, "why"))
+        main.action_next_case()  # before the voice says anything about it
+        await until(pilot, lambda: "[shm-too-small]" in voice_of(pilot))
+        await until(pilot, lambda: len(server.requests) == asked + 1)
+        await until(pilot, lambda: len((main.cases.find(second.key) or second).voiced) == 2)
+        assert main.case is not None
+        assert main.case.key == first.key
+        assert len(pilot.app.screen.query("VoiceRow")) == 1
+        main.action_next_case()
         await until(pilot, lambda: len(pilot.app.screen.query("VoiceRow")) == 2)
 
 

@@ -1,11 +1,16 @@
-"""The screen that stays open: box, ranked incidents, log, detail, talk, and the actions on them."""
+"""The screen that stays open: box, ranked incidents, log, detail, talk, and the actions on them.
+
+It shows one of the open cases; what belongs to a case comes to it by its key, on the screen or not.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from asyncio import wrap_future
+from concurrent.futures import Future
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,19 +21,21 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import OptionList, Static
-from textual.worker import get_current_worker
+from textual.worker import Worker, get_current_worker
 
 from kb.errors import KbError
 from kb.paths import expand_user
 from kb.service.input import UserInput, asked_again
 from kb.service.service import SupersededError
 from tui.actions import Place, actions_of, bindings
-from tui.case import Case
+from tui.case import Case, View, Voiced
+from tui.cases import MAX_CASES, Cases
 from tui.clipboard import copy
 from tui.service_app import ServiceApp
 from tui.tasks import command_of, overview_line, suggested, title_of
 from tui.tour import sample, tour
 from tui.verdict_texts import explain, first_to_fail, verdict_line
+from tui.widgets.case_bar import CaseBar
 from tui.widgets.detail import Detail
 from tui.widgets.hints import Hints
 from tui.widgets.log_pane import LogPane
@@ -41,21 +48,24 @@ if TYPE_CHECKING:
 
     from kb.conversation import Conversation
     from kb.conversation.next_step import Task
-    from kb.diagnosis import Match
+    from kb.diagnosis import Diagnosis, Match
     from kb.run import Plan
     from kb.service.voice import Speaker
     from kb.sessions import Session
+    from tui.growth import Growth
 
 _PLACES = ((PasteBox, Place.BOX), (TalkInput, Place.TALK), (MatchList, Place.LIST))
 """Parts of the screen with keys of their own."""
 _SEVERAL = 2
+_LOOK_SECONDS = 1.0
+"""How often the files of the cases that are followed are looked at."""
 _FRAME_ROWS = 3
 """Of the log pane, beside its lines: the border, and a scrollbar below them."""
 _TOO_SMALL = "kb needs 60 columns and 20 lines."
 
 
 class MainScreen(Screen[None]):
-    """One case at a time."""
+    """One case at a time, of several."""
 
     app: ServiceApp
     BINDINGS = bindings(Place.ANSWER)
@@ -66,8 +76,12 @@ class MainScreen(Screen[None]):
 
     def __init__(self, user_input: UserInput, session: Session | None = None) -> None:
         super().__init__()
-        self.case: Case | None = None
+        self.cases = Cases()
+        self._keys = count(1)
         self._talking = asyncio.Lock()
+        self._drawing = asyncio.Lock()
+        self._search: Worker[None] | None = None
+        self._looking: Worker[None] | None = None
         self._first = user_input
         self._session = session
         """A case that was kept, to go on with."""
@@ -77,6 +91,7 @@ class MainScreen(Screen[None]):
         with Horizontal(id="head"):
             yield Static("incident-kb", id="name")
             yield Static(id="status")
+        yield CaseBar()
         yield PasteBox()
         yield Static(tour(), id="tour")
         with Vertical(id="answer"):
@@ -93,6 +108,7 @@ class MainScreen(Screen[None]):
         self.query_one("#talk").border_title = "Conversation"
         self.query_one(PasteBox).touring = True
         self.query_one(Hints).show(Place.BOX)
+        self.set_interval(_LOOK_SECONDS, self._look_again)
         if self._session:
             self._go_on(self._session)
         elif self._first:
@@ -107,6 +123,16 @@ class MainScreen(Screen[None]):
         self.ask(user_input, session)
 
     @property
+    def case(self) -> Case | None:
+        """The one on the screen."""
+        return self.cases.current
+
+    @property
+    def is_drawing(self) -> bool:
+        """Whether the screen is about to show something else: keys would be meant for that."""
+        return self._drawing.locked()
+
+    @property
     def place(self) -> Place:
         """Where the user is."""
         if self.query_one(LogPane).has_focus_within:
@@ -118,6 +144,11 @@ class MainScreen(Screen[None]):
     @property
     def is_draft(self) -> bool:
         """Whether leaving would lose what was typed."""
+        others = (case for case in self.cases if not self._is_seen(case.key))
+        return self._is_typing or any(case.view.draft.strip() for case in others)
+
+    @property
+    def _is_typing(self) -> bool:
         return self.query_one(PasteBox).is_draft or bool(self.query_one(TalkInput).value.strip())
 
     def go_back(self) -> None:
@@ -141,38 +172,147 @@ class MainScreen(Screen[None]):
     def _sample_chosen(self, event: PasteBox.SampleChosen) -> None:
         self.ask(UserInput(text=sample(event.number)))
 
+    def ask(self, user_input: UserInput, session: Session | None = None) -> None:
+        """Diagnose what the user gave and show the answer; a newer question ends that."""
+        self._search = self._begin(user_input, session, self.case.key if self.case else None)
+
     @work(exclusive=True, group="search")
-    async def ask(self, user_input: UserInput, session: Session | None = None) -> None:
-        """Diagnose what the user gave and show the answer; a newer one replaces it."""
+    async def _begin(
+        self, user_input: UserInput, session: Session | None, asked_in: int | None
+    ) -> None:
+        case = await self._diagnosed(next(self._keys), user_input)
+        if case is None:
+            return
+        async with self._talking:  # what was said before is heard before
+            if session:
+                case = await self._gone_on(case, session)
+                self.app.keeper.go_on(case.key, session)
+            else:
+                self.app.keeper.begin(case.key, user_input, case.diagnosis)
+            self.app.keeper.stands(case)
+            await self._open(case, asked_in)
+        if session is None:
+            self._speak(case.key, None)
+
+    @work(exclusive=True, group="search")
+    async def _begin_again(self, case: Case) -> None:
+        """Read the log of a case anew, and say again what was said."""
+        fresh = await self._diagnosed(case.key, case.user_input)
+        if fresh is None:
+            return
+        async with self._talking:
+            session = await wrap_future(self.app.keeper.session(case.key))
+            fresh = await self._gone_on(fresh, session) if session else fresh
+            self._note_view()
+            old = self.cases.find(case.key)
+            if old is None:
+                return
+            fresh.log.growth.is_followed = old.log.growth.is_followed
+            self._put(old.begun_again(fresh))
+            if self._is_seen(case.key):
+                await self._show()
+
+    async def _diagnosed(self, key: int, user_input: UserInput) -> Case | None:
+        """A case with what its log says; None where that cannot be told, or is not wanted any
+        more."""
         from kb.conversation import begin
+        from tui.case_log import CaseLog
 
         self._entitle(user_input)
         self.say(f"reading {user_input.title}")
-        await self.query_one(LogPane).begin(user_input)
+        growth = await self._growth_of(user_input)
         try:
             diagnosis = await wrap_future(self.app.service.diagnose(user_input.open))
+            log = await asyncio.to_thread(CaseLog.of, user_input, diagnosis, growth)
         except SupersededError:
-            return
+            return None
         except KbError as error:
             self._entitle(self.case.user_input if self.case else UserInput(text=user_input.text))
             self.say(self.app.readiness())
             self.app.tell(str(error), severity="error")
-            return
+            return None
         self.app.remember(user_input, diagnosis)
+        self._tell_notices(diagnosis)
         earlier = await asyncio.to_thread(self.app.outcomes.load)
         conversation = begin(diagnosis, earlier)
-        case = Case(user_input, conversation, task=await self._task_of(conversation))
-        if session:
-            case = await self._gone_on(case, session)
-            self.app.keeper.go_on(session)
-        else:
-            self.app.keeper.begin(user_input, diagnosis)
-        self.app.keeper.stands(case)
-        await self._show(case)
-        if session is None:
-            self._speak(case.conversation, None)
+        task = await self._task_of(conversation)
+        self.say(self.app.readiness(diagnosis.elapsed_ms))
+        return Case(key, user_input, conversation, log, task=task)
+
+    async def _growth_of(self, user_input: UserInput) -> Growth:
+        """How long the files are before they are diagnosed: what is added comes after."""
+        from tui.growth import Growth
+
+        paths = () if user_input.spooled else user_input.paths
+        growth = await asyncio.to_thread(Growth, paths)
+        growth.is_followed = user_input.followed
+        return growth
+
+    def _tell_notices(self, diagnosis: Diagnosis) -> None:
         for notice in diagnosis.notices:
             self.app.tell(notice, severity="warning")
+
+    # The open cases: how a new one gets its place, and how the screen comes to another.
+
+    async def _open(self, case: Case, asked_in: int | None) -> None:
+        """Show a new case, unless the user has gone to another one meanwhile, or is typing."""
+        self._note_view()
+        is_awaited = asked_in == (self.case.key if self.case else None)
+        is_talking = bool(self.case and self.case.view.draft.strip())
+        gone = self.cases.open(case, asked_in)
+        if gone:
+            self._leave_off(gone, f"{MAX_CASES} cases are open: {gone.title} has made room.")
+        if self.case is None or self._is_seen(case.key) or (is_awaited and not is_talking):
+            self.cases.show(case.key)
+            await self._come()
+            if not self._is_typing:  # do not interrupt the user while typing
+                self.query_one(Detail).focus()
+        else:
+            self._entitle(self.case.user_input)
+            self._show_bar()
+            self.app.tell(f"Case {self.cases.number(case.key)} is ready: {case.title}")
+
+    def _is_seen(self, key: int) -> bool:
+        """Whether a case is the one on the screen."""
+        return self.case is not None and self.case.key == key
+
+    def _put(self, case: Case) -> None:
+        """Let a case go on as this value, and keep it so."""
+        self.cases.put(case)
+        self.app.keeper.stands(case)
+
+    def _note_view(self) -> None:
+        """Remember how the case on the screen is seen."""
+        if self.case:
+            selected, draft = self.query_one(MatchList).selected, self.query_one(TalkInput).text
+            view = View(selected, draft, self.query_one(LogPane).place)
+            self.cases.put(msgspec.structs.replace(self.case, view=view))
+
+    async def _come(self) -> None:
+        """Show the case to which the user has gone."""
+        if self.case:
+            self.query_one(TalkInput).turn_to(self.case)
+            self._entitle(self.case.user_input)
+            self._show_bar()
+            await self._show()
+
+    def _leave_off(self, case: Case, sentence: str) -> None:
+        """A case is open no more; say how to bring it back, if there is something in it."""
+        kept = self.app.keeper.kept(case.key)
+        self.app.keeper.forget(case.key)
+        if not case.is_spare:
+            self._tell_kept(sentence, kept)
+
+    @work(group="kept")
+    async def _tell_kept(self, sentence: str, kept: Future[Session | None]) -> None:
+        session = await wrap_future(kept)
+        back = f"kb --resume {session.id} brings it back." if session else "It is not kept."
+        self.app.tell(f"{sentence} {back}")
+
+    def _show_bar(self) -> None:
+        place = self.cases.number(self.case.key) - 1 if self.case else 0
+        self.query_one(CaseBar).show([case.title for case in self.cases], place)
+        self._hint()
 
     async def _gone_on(self, case: Case, session: Session) -> Case:
         """After all that was said and done."""
@@ -199,22 +339,29 @@ class MainScreen(Screen[None]):
         except (SupersededError, KbError):
             return None
 
-    async def _show(self, case: Case) -> None:
-        """Show a new case."""
-        self.case = case
+    async def _show(self) -> None:
+        """Show all of the case, from the beginning."""
+        async with self._drawing:
+            if self.case:
+                await self._show_all(self.case)
+
+    async def _show_news(self) -> None:
+        """Show what a turn has changed."""
+        async with self._drawing:
+            if self.case:
+                await self._show_matches(self.case)
+
+    async def _show_all(self, case: Case) -> None:
         self.set_class(True, "-answered")
         self.query_one(PasteBox).touring = False
-        self.query_one(LogPane).show(case.user_input, case.diagnosis)
+        self.query_one(LogPane).show(case.log, case.view.log)
         self._fit_log()
         first = first_to_fail(case.diagnosis.job)
         self.query_one("#first-to-fail", Static).update(first)
         self.query_one("#first-to-fail").display = bool(first)
         self.query_one(PasteBox).show_line(_decisive_line(case))
         await self.query_one(Talk).clear()
-        self.say(self.app.readiness(case.diagnosis.elapsed_ms))
         await self._show_matches(case)
-        if not self.is_draft:  # do not interrupt the user while typing
-            self.query_one(Detail).focus()
 
     async def _show_matches(self, case: Case) -> None:
         conversation = case.conversation
@@ -223,11 +370,12 @@ class MainScreen(Screen[None]):
             conversation.matches,
             overview_line(case) if case.is_open else "",
             brief=self.has_class("-low") and not case.is_open,
+            selected=case.view.selected,
         )
         self.set_class(not conversation.matches, "-without-matches")
         if not conversation.matches:
             await self._show_overview(case)
-        await self.query_one(Talk).show(conversation, suggested(case))
+        await self.query_one(Talk).show(case, suggested(case))
 
     async def _show_overview(self, case: Case) -> None:
         explained = explain(case.diagnosis, has_matches=bool(case.matches))
@@ -256,47 +404,97 @@ class MainScreen(Screen[None]):
         detail.scroll_page_down() if event.by > 0 else detail.scroll_page_up()
 
     @on(TalkInput.Said)
+    def _heard(self, event: TalkInput.Said) -> None:
+        self._said(event.case, event.text)
+
     @work(group="talk")
-    async def _said(self, event: TalkInput.Said) -> None:
+    async def _said(self, key: int, text: str) -> None:
+        """Hear what the user says in a case, and reply there."""
         async with self._talking:  # each turn follows from the one before
-            case = self.case
-            if case is None:
+            before = self.cases.find(key)
+            if before is None:
                 return
-            self.app.keeper.said(event.text)
-            reply = self.app.service.reply(case.conversation, event.text)
+            self.app.keeper.said(key, text)
             try:
-                conversation = await wrap_future(reply)
+                conversation = await wrap_future(self.app.service.reply(before.conversation, text))
             except KbError as error:
                 self.app.tell(str(error), severity="error")
                 return
-            task = await self._task_of(conversation)
-            if self.case and self.case.user_input is case.user_input:
-                self.app.keep_outcome(case.conversation, conversation)
-                self.case = self.case.said(conversation, task)
-                self.app.keeper.stands(self.case)
-                await self._show_matches(self.case)
-                self._speak(conversation, case.conversation)
+            await self._replied(key, conversation, await self._task_of(conversation))
+        self._speak(key, before.conversation)
 
-    def _speak(self, conversation: Conversation, before: Conversation | None) -> None:
+    async def _replied(self, key: int, conversation: Conversation, task: Task | None) -> None:
+        if self._is_seen(key):
+            self._note_view()
+        case = self.cases.find(key)
+        if case:
+            self.app.keep_outcome(case.conversation, conversation)
+            self._put(case.said(conversation, task))
+        if self._is_seen(key):
+            await self._show_news()
+
+    def _speak(self, key: int, before: Conversation | None) -> None:
         """Let the optional voice say it in its words; a newer turn ends that."""
-        if self.app.speaker:
-            self._listen(self.app.speaker, conversation, before)
+        case = self.cases.find(key)
+        if self.app.speaker and case:
+            self._listen(self.app.speaker, case, before)
 
     @work(group="voice", exclusive=True)
-    async def _listen(
-        self, speaker: Speaker, conversation: Conversation, before: Conversation | None
-    ) -> None:
-        worker, row = get_current_worker(), None
+    async def _listen(self, speaker: Speaker, case: Case, before: Conversation | None) -> None:
+        worker, conversation = get_current_worker(), case.conversation
         words = speaker.words(conversation, before, lambda: not worker.is_cancelled)
-        said = iter(words)
+        said, place = iter(words), len(conversation.turns) - 1
+        voiced = Voiced(place, speaker.voice.model, conversation.language)
         while sentence := await asyncio.to_thread(next, said, None):
-            if self.case is None or self.case.conversation is not conversation:
+            voiced = voiced.with_sentence(sentence.text)
+            if not await self._voice_says(case, voiced):
                 return
-            talk, model = self.query_one(Talk), speaker.voice.model
-            row = row or await talk.add_voice(model, conversation.language)
-            row.add(sentence.text)
-        if row and words.dropped:
-            row.add_dropped(words.dropped)
+        if voiced.sentences and words.dropped:
+            await self._voice_says(case, msgspec.structs.replace(voiced, dropped=words.dropped))
+
+    async def _voice_says(self, about: Case, voiced: Voiced) -> bool:
+        """Whether that still belongs to what was said last in the case."""
+        async with self._drawing:
+            case = self.cases.find(about.key)
+            if case is None or case.conversation is not about.conversation:
+                return False
+            self.cases.put(case.heard(voiced))
+            if self._is_seen(case.key):
+                await self.query_one(Talk).hear(voiced)
+            return True
+
+    # Following: the files of all cases that are followed are looked at for failures.
+
+    def _look_again(self) -> None:
+        is_busy = any(worker and not worker.is_finished for worker in (self._search, self._looking))
+        if not is_busy and any(case.log.growth.is_followed for case in self.cases):
+            self._looking = self._look()
+
+    @work(group="look")
+    async def _look(self) -> None:
+        followed = [case.log.growth for case in self.cases if case.log.growth.is_followed]
+        try:
+            markers = await self.query_one(LogPane).loaded_markers()
+        except KbError as error:
+            self.app.tell(str(error), severity="error")
+            for growth in followed:
+                growth.is_followed = False
+            return
+        for growth in followed:
+            if await asyncio.to_thread(growth.has_failed, markers):
+                self._failing(growth)
+
+    def _failing(self, growth: Growth) -> None:
+        """Lines that tell of a failure were added to the log of a case."""
+        case = next((case for case in self.cases if case.log.growth is growth), None)
+        if case is None:
+            return
+        if not self._is_seen(case.key):
+            self.app.tell(f"New errors in case {self.cases.number(case.key)}: {case.title}")
+        elif case.is_talked_about:
+            self.app.tell("New errors in the log. F5: diagnose again")
+        else:
+            self.action_again()
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
         """Say what can be done here."""
@@ -329,6 +527,8 @@ class MainScreen(Screen[None]):
             yield "next_candidate"
         if not case.matches:
             yield "next_evidence"
+        if len(self.cases) < _SEVERAL:
+            yield "next_case"
         if case.diagnosis.job is None:
             yield "ranks"
 
@@ -393,17 +593,10 @@ class MainScreen(Screen[None]):
             self._fit_log()
             self.query_one("LogView").focus()
 
-    @on(LogPane.Failing)
-    def _failing(self) -> None:
-        if self.case and self.case.is_talked_about:
-            self.app.tell("New errors in the log. F5: diagnose again")
-        else:
-            self.action_again()
-
     def action_again(self) -> None:
         """Diagnose what the log holds by now; what was said and done of the case stays."""
         if self.case:
-            self.ask(self.case.user_input, self.app.keeper.session)
+            self._search = self._begin_again(self.case)
 
     def action_next_step(self) -> None:
         """Go to the next step of the fix."""
@@ -432,9 +625,9 @@ class MainScreen(Screen[None]):
 
         task = self.current_task
         if self.case and isinstance(task, FixStep) and self._brought():
-            self.case = self.case.ticked(task.incident.id, task.number - 1)
-            self.app.keeper.stands(self.case)
-            self.query_one(Detail).tick(self.case.done_of(task.incident.id))
+            case = self.case.ticked(task.incident.id, task.number - 1)
+            self._put(case)
+            self.query_one(Detail).tick(case.done_of(task.incident.id))
 
     async def action_copy_command(self) -> None:
         """Copy the command of the current step."""
@@ -466,8 +659,8 @@ class MainScreen(Screen[None]):
         from kb.run import why_off
         from tui.screens.run import RunScreen
 
-        task, off = self.current_task, why_off(self.app.settings)
-        if task is None or not self._brought():
+        case, task, off = self.case, self.current_task, why_off(self.app.settings)
+        if case is None or task is None or not self._brought():
             return
         plan = self._plan(task)
         if off or plan is None:
@@ -475,9 +668,10 @@ class MainScreen(Screen[None]):
             return
         agreed = await self.app.push_screen_wait(RunScreen(plan))
         if agreed:
-            await self._run(agreed)
+            await self._run(agreed, case.key)
 
-    async def _run(self, plan: Plan) -> None:
+    async def _run(self, plan: Plan, key: int) -> None:
+        """Run it; what it prints is said in the case for which it was asked."""
         from kb.run import execute
 
         self.say(f"running {plan}")
@@ -492,9 +686,9 @@ class MainScreen(Screen[None]):
             self.say(self.app.readiness())
         for note in output.notes:
             self.app.tell(note, severity="warning")
-        if self.case:
+        if self._is_seen(key):
             self.set_class(True, "-talking")
-            self.query_one(Talk).post_message(TalkInput.Said(output.text))
+        self._said(key, output.text)
 
     def _plan(self, task: Task) -> Plan | None:
         from kb.service.running import plan_of
@@ -544,13 +738,13 @@ class MainScreen(Screen[None]):
         question = self.case and self.case.conversation.question
         if self.case is None and number <= 3:
             self.ask(UserInput(text=sample(number)))
-        elif question and number <= len(question.answers):
-            self.query_one(Talk).post_message(TalkInput.Said(question.answers[number - 1]))
+        elif self.case and question and number <= len(question.answers):
+            self._said(self.case.key, question.answers[number - 1])
 
     def action_undo(self) -> None:
         """Take back what was last said."""
         if self.case:
-            self.query_one(Talk).post_message(TalkInput.Said("undo"))
+            self._said(self.case.key, "undo")
 
     @work(group="ranks", exclusive=True)
     async def action_ranks(self) -> None:
@@ -648,6 +842,42 @@ class MainScreen(Screen[None]):
             path = await self.app.push_screen_wait(BatchScreen(directory, self.app.settings))
             if path:
                 self.ask(UserInput(paths=(path,), name=str(path)))
+
+    def action_next_case(self) -> None:
+        """Go to the next open case."""
+        self._step_case(1)
+
+    def action_previous_case(self) -> None:
+        """Go to the one before."""
+        self._step_case(-1)
+
+    @work(group="cases")
+    async def _step_case(self, by: int) -> None:
+        if len(self.cases) < _SEVERAL:
+            self.app.tell("There is no other case.")
+            return
+        self._note_view()
+        self.cases.step(by)
+        await self._come()
+
+    @work(group="close", exclusive=True)
+    async def action_close_case(self) -> None:
+        """Close the case; ask first if something of it is not kept."""
+        from tui.screens.confirm import ConfirmScreen
+
+        self._note_view()
+        case = self.case
+        if case is None or len(self.cases) < _SEVERAL:
+            self.app.tell("There is no other case.")
+            return
+        is_kept = await wrap_future(self.app.keeper.kept(case.key)) is not None
+        if case.view.draft.strip() or (case.is_talked_about and not is_kept):
+            question = "Close this case and discard what is not kept of it?"
+            if not await self.app.push_screen_wait(ConfirmScreen(question)):
+                return
+        self._leave_off(case, f"{case.title} is closed.")
+        self.cases.close(case.key)
+        await self._come()
 
 
 def _decisive_line(case: Case) -> int:

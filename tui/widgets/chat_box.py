@@ -31,6 +31,12 @@ class ChatBox(TextArea):
         """Hand over what is typed."""
         raise NotImplementedError
 
+    def send_now(self) -> None:
+        """Send what is about to be sent, without waiting for more."""
+        if self._sending:
+            self._wait_no_more()
+            self._send()
+
     def send_soon(self) -> None:
         """Send, unless more comes at once: then the line has only ended."""
         if not self._line_ends and monotonic() - self._went_on < _PASTE_GAP_SECONDS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import wrap_future
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual import on, work
@@ -14,9 +14,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
-from textual.worker import Worker, get_current_worker
+from textual.worker import get_current_worker
 
-from kb.errors import KbError
+from kb.errors import LogError
 from tui.actions import Place, bindings
 from tui.log_filter import LogFilter
 from tui.service_app import ServiceApp
@@ -24,22 +24,16 @@ from tui.widgets.log_prompt import LogPrompt
 from tui.widgets.log_view import LogView
 
 if TYPE_CHECKING:
-    from index.documents import Pattern
     from index.signatures import Scanner
-    from kb.diagnosis import Diagnosis, Why
+    from kb.diagnosis import Why
     from kb.evidence import EvidenceLine
     from kb.log import Source
     from kb.log.layout import Origin
-    from kb.service.input import UserInput
+    from tui.case_log import CaseLog, LogPlace
     from tui.conditions import Condition
-    from tui.growth import Growth
     from tui.lines import Lines
     from tui.picked import Picked
 
-_LOOK_SECONDS = 1.0
-"""How often the files of a case that is followed are looked at."""
-_MAX_WAITING_LOOKS = 5
-"""A failure prints for a while: one answer is about all of it, if it ends after so many looks."""
 _SAMPLE_LINES = 200
 """By which it is learnt how a file names its ranks."""
 _AIM_CHARACTERS = 20
@@ -52,9 +46,6 @@ class LogPane(Vertical):
     app: ServiceApp
     BINDINGS = bindings(Place.LOG)
     PLACES = (Place.LOG,)
-
-    class Failing(Message):
-        """Lines that tell of a failure were added to the log that is followed."""
 
     class Found(Message):
         """A search has come to a line; to none, where it is 0."""
@@ -72,15 +63,11 @@ class LogPane(Vertical):
 
     def __init__(self) -> None:
         super().__init__(id="log")
-        self._sources: dict[str | None, Source] = {}
-        self._origins: dict[str | None, Origin] = {}
-        self._text = ""
-        self._why: tuple[Why, ...] = ()
-        self._hits: dict[tuple[str | None, int], Pattern] = {}
+        self._log: CaseLog | None = None
+        self._why: tuple[Why, ...] | None = None
+        """What is marked; None before anything is."""
         self._current: int | None = None
         self._file: str | None = None
-        self._about = ""
-        self._first_failure: tuple[str | None, int] | None = None
         self._filter = LogFilter()
         self._picked: Picked | None = None
         """The lines that the filter leaves; None where it leaves all."""
@@ -89,51 +76,46 @@ class LogPane(Vertical):
         self._found: Picked | None = None
         """The lines with the words that are searched for."""
         self._markers: Scanner | None = None
-        self._growth: Growth | None = None
-        self._following = False
-        self._waiting_looks = 0
-        self._looking: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         yield LogView()
         yield LogPrompt(placeholder="search for words", id="find")
         yield LogPrompt(placeholder="see only: rank 3, host node-1, error, words", id="only")
 
-    def on_mount(self) -> None:
-        """Look at what is followed."""
-        self.set_interval(_LOOK_SECONDS, self._look_again)
-
-    async def begin(self, user_input: UserInput) -> None:
-        """Remember how long the files are before they are diagnosed: what is added comes after."""
-        from tui.growth import Growth
-
-        paths = () if user_input.spooled else user_input.paths
-        self._growth = await asyncio.to_thread(Growth, paths)
-        self._following = user_input.followed
-        self._waiting_looks = 0
-
-    def show(self, user_input: UserInput, diagnosis: Diagnosis) -> None:
-        """Show the first of the files; of a log that is followed, its end."""
-        from kb.log.layout import origin_of
-
-        self._sources = {source.name: source for source in user_input.sources}
-        self._origins = {name: origin_of(name or "") for name in self._sources}
-        self._text = user_input.text
-        self._about = _ranks(diagnosis)
-        self._why, self._current = (), None
-        self._hits = {
-            (hit.line.file, hit.line.number): hit.pattern for hit in diagnosis.evidence.hits
-        }
-        self._first_failure = _first_failure(diagnosis)
+    def show(self, log: CaseLog, place: LogPlace | None) -> None:
+        """Show where one was in a log; for None, the first of its files."""
+        self._log = log
         self._filter = LogFilter()
-        self._open(next(iter(self._sources), None))
+        if place is None:
+            self._why, self._current = None, None
+            self._open(next(iter(log.sources), None))
+            return
+        self._why, self._current = place.why, place.step
+        self._show_lines(place.file, place.lines)
+        self._mark()
+        self._view.jump(place.landmark, highlight=False)
+        self._view.current = place.current
+
+    @property
+    def place(self) -> LogPlace | None:
+        """Where one is."""
+        from tui.case_log import LogPlace
+
+        view = self._view
+        if view.lines is None:
+            return None
+        return LogPlace(
+            self._file, view.lines, view.landmark, view.current, self._why, self._current
+        )
 
     def mark(self, why: Sequence[Why]) -> None:
         """Mark the lines that speak for the selected incident. Shown is the first of them, of a job
-        the first failure."""
+        the first failure; what is marked already moves nothing."""
+        if self._log is None or self._why == tuple(why):
+            return
         self._why, self._current = tuple(why), None
         places = [(reason.line.file, reason.line.number) for reason in why[:1]]
-        for file, number in [self._first_failure] if self._first_failure else places:
+        for file, number in [self._log.first_failure] if self._log.first_failure else places:
             self._turn_to(file)
             self._view.jump(number, highlight=False)
         self._mark()
@@ -201,8 +183,11 @@ class LogPane(Vertical):
 
     def action_follow(self) -> None:
         """Go to the end, and diagnose again when something fails; or stop that."""
-        self._following = not self._following
-        if self._following:
+        if self._log is None:
+            return
+        growth = self._log.growth
+        growth.is_followed = not growth.is_followed
+        if growth.is_followed:
             self._view.action_scroll_end()
         self._entitle()
 
@@ -237,7 +222,7 @@ class LogPane(Vertical):
         from tui.conditions import Severity, as_severe_as
 
         place = self._view.place
-        error = as_severe_as(Severity.ERROR, await self._loaded_markers())
+        error = as_severe_as(Severity.ERROR, await self.loaded_markers())
         self._hunt((*self._only, error), place, step, "")
 
     @work(thread=True, exclusive=True, group="hunt")
@@ -310,6 +295,14 @@ class LogPane(Vertical):
     def _files(self) -> list[str | None]:
         return [name for name, origin in self._origins.items() if self._filter.admits(origin)]
 
+    @property
+    def _sources(self) -> Mapping[str | None, Source]:
+        return self._log.sources if self._log else {}
+
+    @property
+    def _origins(self) -> Mapping[str | None, Origin]:
+        return self._log.origins if self._log else {}
+
     def _step_file(self, by: int) -> None:
         files = self._files
         if len(files) < 2:
@@ -329,8 +322,10 @@ class LogPane(Vertical):
         only = self._filter.within(self._origins[self._file])
         conditions: tuple[Condition, ...] = ()
         if only and lines:
-            markers = await self._loaded_markers() if only.severity else None
+            markers = await self.loaded_markers() if only.severity else None
             conditions = await asyncio.to_thread(_conditions, only, markers, lines)
+        if lines is not self._view.lines:
+            return
         self._only = conditions
         self._picked = Picked(lines, every(conditions)) if lines and conditions else None
         self._view.pick(self._picked)
@@ -338,7 +333,7 @@ class LogPane(Vertical):
         if self._found:
             self._count_found()
 
-    async def _loaded_markers(self) -> Scanner:
+    async def loaded_markers(self) -> Scanner:
         """A scanner for the signs of failure; its own, because it serves one thread."""
         from index.signatures import Scanner
         from kb.evidence.markers import MARKER_PATTERNS
@@ -355,30 +350,6 @@ class LogPane(Vertical):
     @on(LogPrompt.Left)
     def _back_to_log(self) -> None:
         self._view.focus()
-
-    # Following: the file that is shown grows by itself; all files are looked at for failures.
-
-    def _look_again(self) -> None:
-        if (
-            self._following
-            and self._growth
-            and (self._looking is None or self._looking.is_finished)
-        ):
-            self._looking = self._look(self._growth)
-
-    @work(group="look")
-    async def _look(self, growth: Growth) -> None:
-        try:
-            added = await asyncio.to_thread(growth.look, await self._loaded_markers())
-        except KbError as error:
-            self._following = False
-            self.app.tell(str(error), severity="error")
-            return
-        if added.failed or self._waiting_looks:
-            self._waiting_looks += 1
-        if self._waiting_looks and (not added.grew or self._waiting_looks > _MAX_WAITING_LOOKS):
-            self._waiting_looks = 0
-            self.post_message(self.Failing())
 
     @on(LogView.Replaced)
     def _reopen(self) -> None:
@@ -399,18 +370,28 @@ class LogPane(Vertical):
         self._view.mark(
             {
                 why.line.number: number
-                for number, why in enumerate(self._why, 1)
+                for number, why in enumerate(self._why or (), 1)
                 if why.line.file == self._file
             }
         )
 
     def _open(self, file: str | None) -> None:
+        self._show_lines(file, self._lines_of(file))
+
+    def _lines_of(self, file: str | None) -> Lines:
         from tui.lines import Lines
 
-        self._file = file
         source = self._sources.get(file)
-        is_named = source is not None and (source.name or source.path)
-        lines = Lines.of(source) if source and is_named else Lines.from_text(self._text)
+        if source is None or not (source.name or source.path):
+            return Lines.from_text(self._log.text if self._log else "")
+        try:
+            return Lines.of(source)
+        except LogError as error:  # the case was opened a while ago
+            self.app.tell(str(error), severity="error")
+            return Lines.from_text("")
+
+    def _show_lines(self, file: str | None, lines: Lines) -> None:
+        self._file = file
         self._only, self._found, self._picked = (), None, None
         self._view.show(lines)
         self._entitle()
@@ -421,7 +402,7 @@ class LogPane(Vertical):
         """What a signature matches in a line: a part of it that is short enough to be seen."""
         from index.signatures import Scanner
 
-        pattern = self._hits.get((line.file, line.number))
+        pattern = self._log.hits.get((line.file, line.number)) if self._log else None
         if pattern is None or not pattern.regex:
             return pattern.text[:_AIM_CHARACTERS] if pattern else ""
         text = line.text.encode()
@@ -439,8 +420,8 @@ class LogPane(Vertical):
 
     def _facts(self) -> Iterator[str]:
         """What is to be said of the log, shortly."""
-        lines = self._view.lines
-        if lines is None:
+        log, lines = self._log, self._view.lines
+        if log is None or lines is None:
             return
         more = "" if lines.complete else "+"
         noun = "line" if lines.line_count == 1 else "lines"
@@ -451,8 +432,8 @@ class LogPane(Vertical):
         if self._found:
             searched = "" if self._found.share == 1 else f" in {self._found.share:.0%}"
             yield f'{self._found.count:,} with "{self._view.words}"{searched}'
-        yield self._about
-        yield "following" if self._following else ""
+        yield log.ranks
+        yield "following" if log.growth.is_followed else ""
 
 
 def _conditions(only: LogFilter, markers: Scanner | None, lines: Lines) -> tuple[Condition, ...]:
@@ -464,15 +445,3 @@ def _conditions(only: LogFilter, markers: Scanner | None, lines: Lines) -> tuple
     next(lines.count(), None)
     sample = clean_block(lines.passage(0, 1).data).decode("utf-8", "replace").split("\n")
     return tuple(only.conditions(markers, learn_way(sample[:_SAMPLE_LINES])))
-
-
-def _first_failure(diagnosis: Diagnosis) -> tuple[str | None, int] | None:
-    culprits = diagnosis.job.culprits if diagnosis.job else ()
-    return next(
-        ((culprit.file, culprit.line) for culprit in culprits if culprit.line is not None), None
-    )
-
-
-def _ranks(diagnosis: Diagnosis) -> str:
-    size = diagnosis.job.world_size if diagnosis.job else None
-    return f"ranks 0-{size - 1}" if size and size > 1 else ""

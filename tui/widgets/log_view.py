@@ -164,6 +164,12 @@ class LogView(ScrollView):
         is_seen = self.current is not None and self.first_seen <= self.current <= last
         return self.current if self.current and is_seen else self.first_seen
 
+    @property
+    def landmark(self) -> int:
+        """The number of the line to which a jump shows what is seen now, or where one leads."""
+        third = self._walk(self._top, self.size.height // 3)[0]
+        return self._jumping_to or self._number(third) or 1
+
     def pick(self, picked: Picked | None) -> None:
         """Show only some of the lines, or all again. The line that is read stays in sight."""
         from tui.picked import Everything

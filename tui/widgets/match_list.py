@@ -46,12 +46,13 @@ class MatchList(OptionList):
         self._overview = ""
         self._brief = False
 
-    def show(self, matches: Sequence[Match], overview: str, *, brief: bool) -> None:
+    def show(
+        self, matches: Sequence[Match], overview: str, *, brief: bool, selected: str | None = None
+    ) -> None:
         """List the matches, best first, below an `overview` where it is not empty; `brief`: each in
-        one row. The selected one stays selected unless what comes first is another."""
-        before, kept = self._first(), self.selected
+        one row. Selected is the row with an id, by default the first."""
         self._matches, self._overview, self._brief = matches, overview, brief
-        self._list(kept if before == self._first() else None)
+        self._list(selected)
 
     @property
     def selected(self) -> str | None:
@@ -80,9 +81,6 @@ class MatchList(OptionList):
         """Cut the titles anew; what is selected stays as it is."""
         for row, option in enumerate(self._described()):
             self.replace_option_prompt_at_index(row, option.prompt)
-
-    def _first(self) -> tuple[str, list[str]]:
-        return self._overview, [match.incident.id for match in self._matches[:1]]
 
     def _list(self, kept: str | None) -> None:
         options = list(self._described())

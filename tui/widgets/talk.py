@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -22,8 +23,8 @@ from tui.widgets.chat_box import ChatBox
 
 if TYPE_CHECKING:
     from kb.conversation import Conversation, Turn
-    from kb.conversation.language import Language
     from kb.diagnosis import Question
+    from tui.case import Case, Voiced
 
 
 _GAP = Content("   ")
@@ -39,14 +40,15 @@ class TalkInput(ChatBox):
     BINDINGS = bindings(Place.TALK)
 
     class Said(Message):
-        """The user says something, or picks an answer."""
+        """The user says something in a case, by its key."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, case: int, text: str) -> None:
             super().__init__()
-            self.text = text
+            self.case, self.text = case, text
 
     def __init__(self) -> None:
         super().__init__("say")
+        self._case = 0
         self._pastes: dict[str, str] = {}
         self._said: list[str] = []
         self._suggested: Sequence[str] = ()
@@ -62,6 +64,14 @@ class TalkInput(ChatBox):
         """More or less of it fits."""
         self.placeholder = Content(_fitting(self._suggested, self.size.width))
 
+    def turn_to(self, case: Case) -> None:
+        """Take what is typed from now on for said in this case; what was sent is said in the one
+        before."""
+        self.send_now()
+        self._case = case.key
+        self.load_text(case.view.draft)
+        self.move_cursor(self.document.end)
+
     @property
     def value(self) -> str:
         """What is typed, with what was pasted in its place."""
@@ -75,7 +85,7 @@ class TalkInput(ChatBox):
         """Say it at once."""
         if not self.text.strip():
             return
-        self.post_message(self.Said(self.value.strip()))
+        self.post_message(self.Said(self._case, self.value.strip()))
         self._said = [*(text for text in self._said if text != self.text), self.text]
         self._recalled = 0
         self.clear()
@@ -161,26 +171,14 @@ class TurnRow(Static):
 class VoiceRow(Static):
     """What the voice says of the turn above it."""
 
-    def __init__(self, model: str, language: Language) -> None:
-        from kb.conversation.language import say
-
+    def __init__(self, voiced: Voiced) -> None:
         super().__init__(classes="turn")
-        self._language = language
-        self._parts = [Content.styled(say("voice", language, model=model), "dim")]
+        self.hear(voiced)
 
-    def add(self, sentence: str) -> None:
-        """One more sentence."""
-        self._add(inline(sentence))
-
-    def add_dropped(self, number: int) -> None:
-        """How many are not shown."""
-        from kb.conversation.language import say
-
-        self._add(Content.styled(say("voice-dropped", self._language, number=number), "dim"))
-
-    def _add(self, part: Content) -> None:
-        self._parts.append(Content.assemble("  ", part))
-        self.update(Content("\n").join(self._parts))
+    def hear(self, voiced: Voiced) -> None:
+        """Show all that it has said of the turn so far."""
+        self.turn = voiced.turn
+        self.update(Content("\n").join(_voiced(voiced)))
 
 
 class Turns(VerticalScroll):
@@ -203,23 +201,28 @@ class Talk(Vertical):
         yield QuestionView(id="question")
         yield TalkInput()
 
-    async def show(self, conversation: Conversation, suggested: Sequence[str]) -> None:
+    async def show(self, case: Case, suggested: Sequence[str]) -> None:
         """Show all that was said, what is asked, and what could be said next."""
-        turns = self.query_one(Turns)
+        turns, conversation = self.query_one(Turns), case.conversation
         shown = len(turns.query(TurnRow))
         rows = [TurnRow(turn, _read_in(turn, conversation)) for turn in conversation.turns[shown:]]
         if rows:
             # Of a case that goes on, the last turn of the user and the reply to it are the newest.
             turns.newest = rows[max(0, len(rows) - 2)]
-        await turns.mount_all(rows)
+        voiced = {one.turn: VoiceRow(one) for one in case.voiced if one.turn >= shown}
+        both = ((row, voiced.get(place)) for place, row in enumerate(rows, shown))
+        await turns.mount_all(filter(None, chain.from_iterable(both)))
         self.query_one(QuestionView).question = conversation.question
         self.query_one(TalkInput).suggest(suggested)
 
-    async def add_voice(self, model: str, language: Language) -> VoiceRow:
-        """A row for what the voice says of the newest turn."""
-        row = VoiceRow(model, language)
-        await self.query_one(Turns).mount(row)
-        return row
+    async def hear(self, voiced: Voiced) -> None:
+        """Show what the voice says of the newest turn."""
+        turns = self.query_one(Turns)
+        row = next((row for row in turns.query(VoiceRow) if row.turn == voiced.turn), None)
+        if row:
+            row.hear(voiced)
+        else:
+            await turns.mount(VoiceRow(voiced))
 
     async def clear(self) -> None:
         """Forget the case."""
@@ -246,6 +249,17 @@ def _said(turn: Turn, read: Sequence[str]) -> Content:
     text = Content(folded(turn.text)) if is_long(turn.text) else inline(turn.text)
     as_output = f"\n  read as the output of {', '.join(read)}" if read else ""
     return Content.assemble("› ", text, (as_output, "dim"))
+
+
+def _voiced(voiced: Voiced) -> Iterator[Content]:
+    from kb.conversation.language import say
+
+    yield Content.styled(say("voice", voiced.language, model=voiced.model), "dim")
+    for sentence in voiced.sentences:
+        yield Content.assemble("  ", inline(sentence))
+    if voiced.dropped:
+        dropped = say("voice-dropped", voiced.language, number=voiced.dropped)
+        yield Content.assemble("  ", (dropped, "dim"))
 
 
 def _fitting(suggested: Sequence[str], width: int) -> str:
