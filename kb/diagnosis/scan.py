@@ -6,7 +6,7 @@ the blocks together is read here in their order, so the result is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -129,8 +129,13 @@ def scan_log(
         scanned.losses.extend(losses[:1])
         scanned.files.setdefault(source.name or "", []).extend(keeper.lines())
     if log.losses and len(log.losses) == len(log.sources) and scanned.is_empty:
-        raise KbError(f"nothing can be read: {log.losses[0]}")
+        raise KbError(_none_read(log.losses))
     return scanned
+
+
+def _none_read(losses: Sequence[str]) -> str:
+    first, *others = losses
+    return f"none of the {len(losses)} files can be read; {first}" if others else first
 
 
 def _marked(

@@ -181,7 +181,9 @@ def test_a_job_of_which_nothing_can_be_read_is_unreadable(kb: Run, tmp_path: Pat
         (tmp_path / "job" / f"rank{rank}.log.gz").write_bytes(b"\x1f\x8b\x08junk")
     run = kb("ask", "-f", tmp_path / "job")
     assert (run.returncode, run.stdout) == (2, b"")
-    assert run.stderr.startswith(b"Error: nothing can be read: cannot read rank0.log.gz: ")
+    assert run.stderr.startswith(
+        b"Error: none of the 2 files can be read; cannot read rank0.log.gz"
+    )
     run = kb("classify", *ALONE, "--unit", "job", tmp_path / "job", "--format", "jsonl")
     assert run.stdout == b""
     assert b"skipped 1 unreadable input" in run.stderr

@@ -503,7 +503,7 @@ def test_hostile_archives_are_read_as_far_as_they_go(
     bad.write_bytes(packed)
     good.write_bytes(tar_of({f"{TOP}/collected": LIST, f"{TOP}/df-shm.txt": SMALL}))
     alone = shipped_kb("ask", "--json", "-f", bad)
-    assert alone.returncode in (0, 1)
+    assert alone.returncode in ((0, 1) if read else (2,))
     assert b"Traceback" not in alone.stderr
     assert b"\x1b" not in alone.stderr + alone.stdout
     assert (b'"df-shm"' in alone.stdout) == read
