@@ -412,3 +412,4 @@ class Service:
             self._backlog.close()
         if self._knowledge is not None:
             self._knowledge.close()
+            self._knowledge = None

@@ -119,6 +119,7 @@ def start(small_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             if loaded:
                 await settle(pilot)
             yield pilot
+        app.service.close()  # as leaving does; an index for each test would fill the memory
 
     return run
 
