@@ -187,10 +187,14 @@ class Turns(VerticalScroll):
     newest: TurnRow | None = None
 
     def watch_virtual_size(self) -> None:
-        """Scroll after the layout, when the position of the newest is known. Textual tells a row
-        that is below the visible ones nothing of its layout."""
-        if self.newest:
-            self.scroll_to(y=self.newest.virtual_region.y, animate=False, force=True)
+        """Scroll after the layout. Textual tells a row that is below the visible ones nothing of
+        its layout."""
+        self.bring_newest()
+
+    def bring_newest(self) -> None:
+        """Scroll to the newest, if its place is known."""
+        if self.newest and (place := self.newest.virtual_region):
+            self.scroll_to(y=place.y, animate=False, force=True)
 
 
 class Talk(Vertical):
@@ -212,6 +216,8 @@ class Talk(Vertical):
         voiced = {one.turn: VoiceRow(one) for one in case.voiced if one.turn >= shown}
         both = ((row, voiced.get(place)) for place, row in enumerate(rows, shown))
         await turns.mount_all(filter(None, chain.from_iterable(both)))
+        if rows:  # a layout before the rows had their place may have been the last one
+            turns.call_after_refresh(turns.bring_newest)
         self.query_one(QuestionView).question = conversation.question
         self.query_one(TalkInput).suggest(suggested)
 
