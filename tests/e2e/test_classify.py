@@ -423,6 +423,7 @@ process._ExecutorManagerThread.join_executor_internals = end_when_another_starte
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [DIES_FIRST, DIES_FIRST + WAITS_FOR_IT], ids=["late", "between"])
 def test_a_worker_that_dies_while_another_starts_costs_nothing(
     small_installation: Small, logs: Path, tmp_path: Path, script: str

@@ -492,6 +492,7 @@ def hostile_archives() -> Iterator[tuple[str, bytes, bool]]:
     yield "an unknown check", tar_of({**good, f"{TOP}/no-such-check.txt": b"x"}), True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("packed", "read"),
     [pytest.param(packed, read, id=name) for name, packed, read in hostile_archives()],

@@ -449,6 +449,7 @@ def letters(number: int) -> str:
     return chr(ord("a") + number // 5) + chr(ord("q") + number % 5) + "x"
 
 
+@pytest.mark.slow
 def test_nothing_that_is_planted_reaches_the_user(
     kb: Run, server: ModelServer, config: dict[str, str], tmp_path: Path
 ) -> None:

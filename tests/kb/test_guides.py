@@ -145,6 +145,7 @@ def index(built_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KB_CACHE", str(built_cache))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.path.stem)
 def test_round_trip_loses_nothing(file: RecordFile) -> None:
     text = file.source().decode()

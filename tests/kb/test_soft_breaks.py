@@ -65,6 +65,7 @@ def wrapped(paragraph: str, width: int) -> str:
     return "\n".join(line.plain.strip() for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.path.stem)
 def test_a_shipped_record_breaks_only_at_the_width(file: RecordFile) -> None:
     incident = file.read()
