@@ -29,8 +29,6 @@ _MAX_PASSAGES_FOUND = 256
 documents as the search by meaning brings up."""
 _MAX_CACHED_DOCUMENTS = 512
 """Documents whose words and payload are kept for the next search; some 50 kB each."""
-_MAX_TERMS_KEPT = 100_000
-"""Terms whose number of documents is kept for the next search; some 100 bytes each."""
 _MAX_SQL_VARIABLES = 500
 """Per statement; old builds of SQLite allow 999."""
 
@@ -63,7 +61,6 @@ class Snapshot:
         self._dense = dense
         self._where = where
         self._document = lru_cache(_MAX_CACHED_DOCUMENTS)(self._read_document)
-        self._counts: dict[str, int] = {}
         with store_errors(where):
             self._meta = dict(connection.execute("SELECT key, value FROM meta"))
             self._owners = np.array(
@@ -181,7 +178,6 @@ class Snapshot:
                 self._owners,
                 self._declared,
                 self._document,
-                self._frequencies,
                 len(self),
             )
             return search.run(query, encoder)
@@ -189,17 +185,8 @@ class Snapshot:
     def rarities(self, terms: Collection[str]) -> dict[str, float]:
         """How rare each term is among the documents, from 0 to 1."""
         with store_errors(self._where):
-            counts = self._frequencies(terms)
-        return {term: lexical.rarity(term, counts[term], len(self)) for term in terms}
-
-    def _frequencies(self, terms: Collection[str]) -> Mapping[str, int]:
-        """In how many documents these terms occur; others may be in it."""
-        if len(self._counts) > _MAX_TERMS_KEPT:
-            self._counts.clear()
-        if new := set(terms) - self._counts.keys():
-            found = lexical.frequencies(self._connection, new)
-            self._counts |= {term: found.get(term, 0) for term in new}
-        return self._counts
+            counts = lexical.frequencies(self._connection, terms)
+        return {term: lexical.rarity(term, counts.get(term, 0), len(self)) for term in terms}
 
     def _read_document(self, number: int) -> _Stored:
         identifier, payload, checksum, tokens = only_row(
@@ -258,7 +245,6 @@ class _Search:
         owners: np.ndarray[tuple[int], np.dtype[np.int64]],
         declared: Mapping[Pattern, tuple[int, ...]],
         document: Callable[[int], _Stored],
-        frequencies: Callable[[Collection[str]], Mapping[str, int]],
         documents: int,
     ) -> None:
         """`documents`: how many there are."""
@@ -267,7 +253,6 @@ class _Search:
         self._owners = owners
         self._declared = declared
         self._document = document
-        self._frequencies = frequencies
         self._documents = documents
 
     def run(self, query: Query, encoder: Encoder) -> list[Candidate]:
@@ -304,8 +289,10 @@ class _Search:
         return candidates
 
     def _weights(self, tokens: frozenset[str]) -> dict[str, float]:
-        counts = self._frequencies(tokens)
-        return {token: lexical.rarity(token, counts[token], self._documents) for token in tokens}
+        counts = lexical.frequencies(self._connection, tokens)
+        return {
+            token: lexical.rarity(token, counts.get(token, 0), self._documents) for token in tokens
+        }
 
     def _pattern_shares(self, seen: frozenset[Pattern]) -> dict[int, dict[Pattern, float]]:
         """By number of the document: the seen patterns that it declares, and how rare each is."""
@@ -337,11 +324,12 @@ class _Search:
 
     def _meaning(self, passages: tuple[str, ...], encoder: Encoder) -> dict[int, float]:
         """Number of the document to its best cosine with a passage of the query."""
+        best: dict[int, float] = {}
         if not passages or not len(self._dense):
-            return {}
+            return best
         scores, positions = self._dense.search(encoder.encode(passages), _MAX_PASSAGES_FOUND)
-        found = positions >= 0
-        documents, cosines = self._owners[positions[found]], scores[found]
-        worst_first = np.argsort(cosines, kind="stable")
-        pairs = zip(documents[worst_first].tolist(), cosines[worst_first].tolist(), strict=True)
-        return dict(pairs)  # of several passages of a document, the last one stays
+        for score, position in zip(scores.flat, positions.flat, strict=True):
+            if position >= 0:
+                document = int(self._owners[position])
+                best[document] = max(best.get(document, -1.0), float(score))
+        return best

@@ -60,16 +60,15 @@ class _Run:
         processes: list[subprocess.Popen[bytes]] = []
         reading, writing = os.pipe()
         try:
-            _start(line, writing, processes)
-            os.close(writing)
-            writing = -1
+            try:
+                _start(line, writing, processes)
+            finally:
+                os.close(writing)
             return self._read(reading, processes)
         finally:
             for process in processes:
                 _end(process)
             os.close(reading)
-            if writing >= 0:
-                os.close(writing)
 
     def _read(self, pipe: int, processes: Processes) -> bytes:
         output = b""

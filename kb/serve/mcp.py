@@ -226,11 +226,12 @@ def _readable(line: str) -> str:
     """A message that the SDK reads, in the place of one that it would not."""
     try:
         message = json.loads(line)
+        is_call = not isinstance(message, dict) or isinstance(message.get("params", {}), dict)
     except ValueError:
         return line
     except RecursionError:
-        return _refusable(line.encode(), line.encode(), _UNREADABLE_TOOL) or line
-    if isinstance(message, dict) and not isinstance(message.get("params", {}), dict):
+        is_call = False
+    if not is_call:
         return _refusable(line.encode(), line.encode(), _UNREADABLE_TOOL) or line
     if _HALF_CHARACTER.search(line):
         return replace_surrogates(json.dumps(message, ensure_ascii=False))
