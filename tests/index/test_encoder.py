@@ -1,7 +1,7 @@
 import hashlib
-import importlib.util
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -103,11 +103,8 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, name):
         OnnxEncoder(directory)
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("sentence_transformers") is not None,
-    reason="shows what is said where the extra [models] is not installed",
-)
-def test_another_model_asks_for_the_extra():
+def test_without_the_extra_another_model_asks_for_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # as if not installed
     with pytest.raises(EncoderError, match=r"pip install 'incident-kb\[models\]'"):
         load_encoder("all-mpnet-base-v2")
 
