@@ -47,6 +47,10 @@ class Action(msgspec.Struct, frozen=True):
         """Its name in the configuration."""
         return self.name.partition("(")[0]
 
+    def bound(self, keys: Mapping[str, str]) -> Action:
+        """The action with the keys that the user has given it; `keys` by identifiers."""
+        return msgspec.structs.replace(self, keys=keys.get(self.identifier, self.keys))
+
     @property
     def shown_keys(self) -> str:
         """The keys as a person reads them, the first two at most."""
@@ -58,7 +62,7 @@ class Action(msgspec.Struct, frozen=True):
     def shown_key(self, place: Place) -> str:
         """The key shown in the footer; in a text field, a key that does not type a character."""
         keys = self.keys.split(",")
-        usable = [key for key in keys if not (place in _TYPING and key in _CHARACTERS)]
+        usable = [key for key in keys if not (place in _TYPING and _is_typed(key))]
         return _SHOWN.get(key := (usable or keys)[0], key)
 
 
@@ -282,6 +286,10 @@ ACTIONS = (
         "save", Place.DRAFT, "ctrl+o", "save", "Write the draft to a new file.", in_footer=True
     ),
 )  # fmt: skip
+
+
+def _is_typed(key: str) -> bool:
+    return len(key) == 1 or key in _CHARACTERS
 
 
 def actions_of(place: Place) -> tuple[Action, ...]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kb.service.input import UserInput
     from tui.growth import Growth
     from tui.lines import Lines
+    from tui.log_filter import LogFilter
 
 Line = tuple[str | None, int]
 """A file of the log, None for what has no name, and the number of a line in it."""
@@ -62,14 +63,18 @@ class LogPlace(msgspec.Struct, frozen=True):
     file: str | None
     lines: Lines
     """Of the file: counting them anew would take a while."""
-    landmark: int
-    """The number of the line to which the view jumps, so that it shows the same lines."""
+    top: int
+    """The number of the line in the first row."""
     current: int | None
     """The number of the highlighted line."""
     why: tuple[Why, ...] | None
     """What is marked."""
     step: int | None
     """Which of it was gone to, from 0."""
+    only: LogFilter
+    """Which lines are seen."""
+    words: str
+    """What is searched for."""
 
 
 def _first_failure(diagnosis: Diagnosis) -> Line | None:

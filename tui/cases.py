@@ -74,6 +74,11 @@ class Cases:
             place = self.number(self.current.key) - 1 + by
             self.show(self._cases[place % len(self._cases)].key)
 
+    def show_at(self, place: int) -> None:
+        """Bring the one at this place to the screen, from 0, if there is one."""
+        for case in self._cases[place : place + 1]:
+            self.show(case.key)
+
     def close(self, key: int) -> None:
         """Close one; behind it is the one that was used last."""
         self._cases = tuple(case for case in self._cases if case.key != key)

@@ -61,12 +61,14 @@ class TerminalDriver(linux_driver.LinuxDriver):
         if self._goes_on:
             return
         self._goes_on = True
-        if self._has_terminal:
-            self.suspend_application_mode()
-            self._must_signal_resume = True
-        if self._must_signal_resume:
-            super()._sigcont_application()
-        self._goes_on = False
+        try:
+            if self._has_terminal:
+                self.suspend_application_mode()
+                self._must_signal_resume = True
+            if self._must_signal_resume:
+                super()._sigcont_application()
+        finally:
+            self._goes_on = False
 
     def _quit(self, number: int, _frame: FrameType | None) -> None:
         """Die of the signal as without this handler, but give the terminal back before."""

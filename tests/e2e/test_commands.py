@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from kb import __version__
 from kb.cli import COMMANDS
-from tests.conftest import Run
+from tests.conftest import Run, environment
 from tests.e2e.conftest import RECORDS, Small
 
 FOUNDING = "gpt-fast-intra-node-comm-hang"
@@ -128,10 +129,23 @@ def test_configuration_adds_directories(kb: Run, tmp_path: Path) -> None:
     assert b"our-own\t" in kb("list", env={"KB_CONFIG": str(config)}).stdout
 
 
-def test_other_model_without_the_extra_says_what_to_install(kb: Run, tmp_path: Path) -> None:
-    run = kb("ask", "x", env={"KB_MODEL": "no/such-model"}, cache=tmp_path)
-    assert run.returncode == 2
-    assert b"Traceback" not in run.stderr
+WITHOUT_MODELS = """
+import sys
+from kb.__main__ import main
+sys.modules["sentence_transformers"] = None
+main()
+"""
+
+
+def test_other_model_without_the_extra_says_what_to_install(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MODELS, "ask", "x"],
+        capture_output=True,
+        check=False,
+        env=environment(tmp_path, KB_MODEL="no/such-model"),
+    )
+    assert (run.returncode, run.stderr.count(b"\n")) == (2, 1)
+    assert b"pip install 'incident-kb[models]'" in run.stderr
 
 
 @pytest.mark.parametrize("model", [b"\xff", b"x\x1b]0;y\x07", "x\u202e".encode()])

@@ -144,6 +144,16 @@ async def test_keys_can_be_changed(start: Start) -> None:
         assert not isinstance(pilot.app.screen, MainScreen)
 
 
+async def test_keys_that_were_changed_are_the_ones_that_are_shown(start: Start) -> None:
+    async with start(keys={"help": "ctrl+g", "talk": "m"}) as pilot:
+        footer = shown(pilot).splitlines()[-1]
+        assert "ctrl+g help" in footer
+        assert "? help" not in footer
+        await pilot.press("escape", "ctrl+g")
+        await until_shown(pilot, "ctrl+g   ")
+        assert re.search(r"^\W*m +Go to the conversation", shown(pilot), re.MULTILINE)
+
+
 def test_keys_of_an_unknown_action_are_refused() -> None:
     with pytest.raises(SettingsError, match="unknown action 'fly'"):
         keymap({"fly": "f"})

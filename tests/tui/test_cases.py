@@ -105,6 +105,17 @@ async def test_a_question_after_something_was_ticked_opens_a_further_case(start:
         assert "watchdog-uneven-batches" in shown(pilot)
 
 
+async def test_a_click_on_a_case_brings_it(start: Start) -> None:
+    async with start(keys={"next_case": "f6"}) as pilot:
+        await two(pilot)
+        assert "f6 next case" in bar(pilot)
+        await pilot.click(CaseBar, offset=(bar(pilot).index("step 12"), 0))
+        await until(pilot, lambda: "▸1 step 12" in bar(pilot))
+        await pilot.click(CaseBar, offset=(bar(pilot).index("next case"), 0))
+        await settle(pilot)
+        assert current(pilot).user_input.text == SHM
+
+
 @pytest.mark.parametrize("key", ["greater_than_sign", "less_than_sign", "f8", "f9"])
 async def test_each_case_is_as_it_was_left(start: Start, key: str) -> None:
     async with start(size=(120, 60)) as pilot:

@@ -13,9 +13,11 @@ from textual.widgets import Input
 from kb.service.input import UserInput
 from tests.tui.conftest import (
     SHM,
+    WATCHDOG,
     Start,
     answered,
     app_of,
+    paste,
     press,
     settle,
     shown,
@@ -129,6 +131,27 @@ async def test_only_lines_of_a_rank(start: Start, log: Path) -> None:
         await typed(pilot, "f", "")
         await until_shown(pilot, "[rank1]")
         assert view.current is None
+
+
+async def test_what_was_searched_and_filtered_stays_with_its_case(start: Start, log: Path) -> None:
+    async with start(user_input=of_file(log)) as pilot:
+        await answered(pilot)
+        await press(pilot, "space")
+        view = await reading(pilot)
+        await typed(pilot, "f", "rank 2, step 2")
+        await typed(pilot, "slash", "loss 2.4")
+        seen = '278 of 3,000 lines: rank 2, step 2, 29 with "loss 2.4"'
+        await until_shown(pilot, seen)
+        current, first = view.current, view.first_seen
+        await paste(pilot, WATCHDOG)
+        await until(pilot, lambda: "rank 2, step" not in shown(pilot))
+        assert not view.words
+        await press(pilot, "f8")
+        await until_shown(pilot, seen)
+        assert (view.current, view.first_seen) == (current, first)
+        view.focus()
+        await press(pilot, "n")
+        await until(pilot, lambda: view.current not in (None, current))
 
 
 async def test_only_errors_and_nothing(start: Start, log: Path) -> None:

@@ -9,10 +9,13 @@ from textual.widgets import Static
 
 from tui.actions import Place, actions_of
 from tui.screens.sheet import Sheet
+from tui.service_app import ServiceApp
 
 
 class HelpScreen(Sheet[None]):
     """Made from the registry of actions. What an action does stands in a column of its own."""
+
+    app: ServiceApp
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="sheet") as sheet:
@@ -21,6 +24,7 @@ class HelpScreen(Sheet[None]):
             for place in Place:
                 yield Static(Content.styled(place.value, "bold $primary"), classes="place")
                 for action in actions_of(place):
+                    keys = action.bound(self.app.settings.keys).shown_keys
                     with Horizontal(classes="action"):
-                        yield Static(Content.styled(action.shown_keys, "bold $accent"))
+                        yield Static(Content.styled(keys, "bold $accent"))
                         yield Static(Content(action.help), classes="does")

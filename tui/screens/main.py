@@ -261,7 +261,7 @@ class MainScreen(Screen[None]):
         is_talking = bool(self.case and self.case.view.draft.strip())
         gone = self.cases.open(case, asked_in)
         if gone:
-            self._leave_off(gone, f"{MAX_CASES} cases are open: {gone.title} has made room.")
+            self._leave_off(gone, f"{MAX_CASES} cases are open: {gone.title} was closed.")
         if self.case is None or self._is_seen(case.key) or (is_awaited and not is_talking):
             self.cases.show(case.key)
             await self._come()
@@ -858,6 +858,13 @@ class MainScreen(Screen[None]):
             return
         self._note_view()
         self.cases.step(by)
+        await self._come()
+
+    @on(CaseBar.Picked)
+    @work(group="cases")
+    async def _case_picked(self, event: CaseBar.Picked) -> None:
+        self._note_view()
+        self.cases.show_at(event.place)
         await self._come()
 
     @work(group="close", exclusive=True)

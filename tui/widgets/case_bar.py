@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
+from textual import events
 from textual.content import Content
+from textual.message import Message
+from textual.style import Style
 from textual.widgets import Static
 
 from tui.actions import ACTIONS
+from tui.service_app import ServiceApp
 from tui.visible import shortened
 
 _MIN_TITLE_CELLS = 8
@@ -16,11 +20,22 @@ _MIN_TITLE_CELLS = 8
 _AROUND_CELLS = len("▸1 ") + len(" ")
 """Columns that a case takes beside its title."""
 _GAP = Content(" ")
+_PLACE = "case"
+"""What the cells of a case carry: its place."""
 
 
 class CaseBar(Static):
     """Number and title of each case; `▸` marks the one on the screen."""
 
+    class Picked(Message):
+        """A case was clicked."""
+
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
+            """Of the case in the row, from 0."""
+
+    app: ServiceApp
     _titles: Sequence[str] = ()
     _current = 0
 
@@ -34,8 +49,14 @@ class CaseBar(Static):
         """More or less of the titles fits."""
         self._draw()
 
+    def on_click(self, event: events.Click) -> None:
+        """Ask for the case under the pointer."""
+        place = event.style.meta.get(_PLACE)
+        if place is not None:
+            self.post_message(self.Picked(place))
+
     def _draw(self) -> None:
-        hint, room = _hint(), self.content_size.width - len(self._titles) * _AROUND_CELLS
+        hint, room = self._hint(), self.content_size.width - len(self._titles) * _AROUND_CELLS
         widths = [cell_len(title) for title in self._titles]
         most = _most(widths, room - hint.cell_length)
         if most >= min(_MIN_TITLE_CELLS, max(widths, default=0)):
@@ -51,7 +72,12 @@ class CaseBar(Static):
                 ("▸" if is_current else " ", "bold $accent"),
                 (f"{place + 1} ", "bold $accent"),
                 (_cut(title, most), style),
-            )
+            ).stylize(Style.from_meta({_PLACE: place}))
+
+    def _hint(self) -> Content:
+        action = next(action for action in ACTIONS if action.name == "next_case")
+        keys = action.bound(self.app.settings.keys).shown_keys
+        return Content.assemble(" ", (keys, "bold $accent"), " ", (action.hint, "dim"))
 
 
 def _most(widths: Sequence[int], room: int) -> int:
@@ -65,8 +91,3 @@ def _cut(title: str, cells: int) -> str:
     """A title without its middle, where it is wider."""
     shorter = (shortened(title, characters) for characters in range(len(title), 0, -1))
     return next((cut for cut in shorter if cell_len(cut) <= cells), "…")
-
-
-def _hint() -> Content:
-    action = next(action for action in ACTIONS if action.name == "next_case")
-    return Content.assemble(" ", (action.shown_keys, "bold $accent"), " ", (action.hint, "dim"))

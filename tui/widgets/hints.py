@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui.actions import Action, Place, hints
+from tui.service_app import ServiceApp
 
 _GAP = Content("  ")
 
@@ -15,6 +16,7 @@ _GAP = Content("  ")
 class Hints(Static):
     """The actions at hand, as many as fit; the last ones, which are at hand anywhere, always do."""
 
+    app: ServiceApp
     _place = Place.BOX
     _away: frozenset[str] = frozenset()
 
@@ -28,7 +30,9 @@ class Hints(Static):
         self._draw()
 
     def _draw(self) -> None:
-        shown = [one for one in hints(self._place) if one.identifier not in self._away]
+        keys = self.app.settings.keys
+        at_hand = (one for one in hints(self._place) if one.identifier not in self._away)
+        shown = [one.bound(keys) for one in at_hand]
         own = [_hint(one, self._place) for one in shown if one.place is not Place.ANYWHERE]
         general = [_hint(one, self._place) for one in shown if one.place is Place.ANYWHERE]
         room = self.content_size.width - _width(general)

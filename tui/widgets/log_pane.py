@@ -86,15 +86,27 @@ class LogPane(Vertical):
         """Show where one was in a log; for None, the first of its files."""
         self._log = log
         self._filter = LogFilter()
+        self._view.words = ""
         if place is None:
             self._why, self._current = None, None
             self._open(next(iter(log.sources), None))
             return
         self._why, self._current = place.why, place.step
         self._show_lines(place.file, place.lines)
+        self._filter, self._view.words = place.only, place.words
         self._mark()
-        self._view.jump(place.landmark, highlight=False)
         self._view.current = place.current
+        self._come_back(place)
+
+    @work(exclusive=True, group="sift")
+    async def _come_back(self, place: LogPlace) -> None:
+        """See the lines that one saw."""
+        if self._filter:
+            await self._pick()
+        if place.lines is self._view.lines:
+            self._view.come_back(place.top)
+            if place.words:
+                self._count_found()
 
     @property
     def place(self) -> LogPlace | None:
@@ -105,7 +117,14 @@ class LogPane(Vertical):
         if view.lines is None:
             return None
         return LogPlace(
-            self._file, view.lines, view.landmark, view.current, self._why, self._current
+            self._file,
+            view.lines,
+            view.top_line,
+            view.current,
+            self._why,
+            self._current,
+            self._filter,
+            view.words,
         )
 
     def mark(self, why: Sequence[Why]) -> None:
@@ -315,6 +334,11 @@ class LogPane(Vertical):
     @work(exclusive=True, group="sift")
     async def _sift(self) -> None:
         """Show the lines that the filter leaves of this file."""
+        await self._pick()
+        if self._found:
+            self._count_found()
+
+    async def _pick(self) -> None:
         from tui.conditions import every
         from tui.picked import Picked
 
@@ -330,8 +354,6 @@ class LogPane(Vertical):
         self._picked = Picked(lines, every(conditions)) if lines and conditions else None
         self._view.pick(self._picked)
         self._entitle()
-        if self._found:
-            self._count_found()
 
     async def loaded_markers(self) -> Scanner:
         """A scanner for the signs of failure; its own, because it serves one thread."""

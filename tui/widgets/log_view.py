@@ -126,6 +126,8 @@ class LogView(ScrollView):
         """Parts of the first line that lie above the view, where lines are wrapped."""
         self._jumping_to: int | None = None
         self._aim = ""
+        self._above = 0.0
+        """Share of the height that is to be seen before the line to which a jump leads."""
         self._looking: Worker[None] | None = None
 
     def on_mount(self) -> None:
@@ -165,10 +167,9 @@ class LogView(ScrollView):
         return self.current if self.current and is_seen else self.first_seen
 
     @property
-    def landmark(self) -> int:
-        """The number of the line to which a jump shows what is seen now, or where one leads."""
-        third = self._walk(self._top, self.size.height // 3)[0]
-        return self._jumping_to or self._number(third) or 1
+    def top_line(self) -> int:
+        """The number of the line in the first row, or of the one to which a jump leads."""
+        return self._jumping_to or self.first_seen
 
     def pick(self, picked: Picked | None) -> None:
         """Show only some of the lines, or all again. The line that is read stays in sight."""
@@ -181,8 +182,7 @@ class LogView(ScrollView):
         self._rows = picked or Everything(self._lines)
         self._widest = 0
         self._take_rows()
-        self._jumping_to, self._aim = read, ""
-        self.call_after_refresh(self._arrive)
+        self._go(read, "", above=1 / 3)
         if picked:
             self.run_worker(self._sift, thread=True, exclusive=True, group="sift")
         else:
@@ -197,7 +197,14 @@ class LogView(ScrollView):
         """Scroll a line to a third of the height, as soon as it is counted, and to words in it."""
         if highlight:
             self.current = number
-        self._jumping_to, self._aim = number, words
+        self._go(number, words, above=1 / 3)
+
+    def come_back(self, number: int) -> None:
+        """Scroll a line to the first row, as soon as it is counted."""
+        self._go(number, "", above=0)
+
+    def _go(self, number: int, words: str, above: float) -> None:
+        self._jumping_to, self._aim, self._above = number, words, above
         self.call_after_refresh(self._arrive)
 
     @property
@@ -367,7 +374,7 @@ class LogView(ScrollView):
         row = min(rows.row(number), self._row_count - 1)
         left = self._left_of_aim(row)
         part = left // self._text_width if self.wrapped else 0
-        self._scroll(self._walk((row, part), -(self.size.height // 3)))
+        self._scroll(self._walk((row, part), -int(self.size.height * self._above)))
         if not self.wrapped:
             self._scroll_sideways(left, left + cell_len(self._aim))
 
