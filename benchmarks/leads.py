@@ -120,7 +120,7 @@ def _ask(
 def _place(question: Question, cases: Sequence[Sequence[Report]]) -> int | None:
     if not question.expected:
         return None
-    wanted = re.compile(question.expected)
+    wanted = re.compile(question.expected, re.IGNORECASE)
     for place, reports in enumerate(cases, 1):
         if any(wanted.search(f"{one.source} {one.title} {one.url}") for one in reports):
             return place

@@ -6,19 +6,25 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from index.tokens import tokenize
-from kb.backlog.model import Report
+from kb.backlog.model import Report, Thread
+from kb.backlog.people import hidden
 from kb.evidence.facts import fact_words, find_facts
 from kb.evidence.glossary import has_chinese, translate
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 
 _TITLE_WEIGHT, _SYMPTOM_WEIGHT, _LINE_WEIGHT = 3.0, 1.0, 1.5
-_RESOLUTION_WEIGHT, _ENVIRONMENT_WEIGHT = 0.5, 0.3
+_RESOLUTION_WEIGHT, _ENVIRONMENT_WEIGHT, _REST_WEIGHT = 0.5, 0.3, 1.0
 """How much a word counts by where it stands: who asks names the symptom, and seldom the remedy."""
-_MAX_WORDS_PER_FIELD = 400
+_MAX_WORDS_PER_FIELD = 800
 """Of a story; what follows are dumps."""
+_MAX_REST_CHARACTERS = 20_000
+"""Of a first post, and of all answers to it, in which further words are looked for."""
+_MAX_REST_WORDS = 400
+"""Of each of these; some reports hold whole files."""
 
 _MAX_STORY_CHARACTERS, _MAX_LINE_CHARACTERS = 180, 120
 """Of what is encoded: some 50 tokens. Twice as many would take three times as long."""
@@ -31,10 +37,23 @@ def words_of(report: Report) -> dict[str, float]:
     """How often each word is said, more where it stands in the title."""
     counts: Counter[str] = Counter()
     for text, weight in _fields(report):
-        words = list(tokenize(text))[:_MAX_WORDS_PER_FIELD]
+        words = list(islice(tokenize(text), _MAX_WORDS_PER_FIELD))
         for word, count in Counter(words).items():
             counts[word] += count * weight  # type: ignore[assignment]
     return dict(counts)
+
+
+def rest_of(thread: Thread, report: Report) -> str:
+    """The words of the whole thread that are nowhere else in its report: whoever asks may have
+    printed a line that is in the middle of a long log, or in an answer."""
+    known = words_of(report).keys()
+    posts = [post.text for post in thread.posts]
+    rest: dict[str, None] = {}
+    for text in (posts[0] if posts else "", "\n".join(posts[1:])):
+        said = _searchable(hidden(text[:_MAX_REST_CHARACTERS]).split("\n"))
+        new = (word for word in tokenize(said) if word not in known and word not in rest)
+        rest.update(dict.fromkeys(islice(dict.fromkeys(new), _MAX_REST_WORDS)))
+    return " ".join(rest)
 
 
 def gist_of(report: Report) -> str:
@@ -65,6 +84,7 @@ def _fields(report: Report) -> Iterator[tuple[str, float]]:
     yield _searchable(report.lines), _LINE_WEIGHT
     yield fact_words(find_facts(lines)), _LINE_WEIGHT
     yield " ".join(report.environment), _ENVIRONMENT_WEIGHT
+    yield report.rest, _REST_WEIGHT
     if report.resolution:
         yield _searchable(report.resolution.quote.split("\n")), _RESOLUTION_WEIGHT
 

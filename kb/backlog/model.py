@@ -76,5 +76,7 @@ class Report(msgspec.Struct, frozen=True):
     """Somebody said or showed that it is solved. Closed by a stale bot is not solved."""
     duplicate_of: str | None = None
     """The thread that it is called a duplicate of: a number, a key or an address."""
+    rest: str = ""
+    """What else the whole thread says, each word once: searched, and never shown."""
     seen: int = 1
     """Number of reports that were merged into this one, with itself."""

@@ -12,6 +12,7 @@ from itertools import islice
 import msgspec
 
 from index.signatures import Scanner
+from kb.backlog.gist import rest_of
 from kb.backlog.markup import without_tags
 from kb.backlog.model import Report, Resolution, Thread
 from kb.backlog.people import hidden
@@ -45,7 +46,7 @@ def to_report(thread: Thread, name: str) -> Report | None:
     end = ending(thread)
     if len(title) + len(first.story) < (_MIN_ANSWERED if end.resolution else _MIN_CHARACTERS):
         return None
-    return Report(
+    report = Report(
         id=hashlib.sha256(f"{name}\0{thread.source}".encode()).hexdigest()[:_ID_CHARACTERS],
         source=thread.source,
         title=hidden(title),
@@ -60,6 +61,7 @@ def to_report(thread: Thread, name: str) -> Report | None:
         resolved=end.resolved,
         duplicate_of=end.duplicate_of,
     )
+    return msgspec.structs.replace(report, rest=rest_of(thread, report))
 
 
 def _title(title: str) -> str:

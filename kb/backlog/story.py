@@ -25,6 +25,7 @@ _HEADING = re.compile(
 )
 _CHECKBOX = re.compile(r"[ \t]*(?:[-*+][ \t]*)?\[[ xX✓]?\][ \t]")
 _QUOTE = re.compile(r"[ \t]{0,3}>")
+_QUOTE_MARK = re.compile(r"[ \t]{0,3}> ?")
 _WROTE = re.compile(r"(?:On .{5,150} wrote|在.{5,100}写道)[:：]\s*$")
 _EMPTY = re.compile(
     r"[\s*_]*(?:\[\]\([^)]*\)|no response|n/?a|none|null|\.|-+|=+|无)[\s*_]*$", re.IGNORECASE
@@ -107,7 +108,10 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _paragraph(lines: list[str], *, in_fence: bool) -> Iterator[_Block]:
-    if lines:
+    quoted = [_QUOTE_MARK.sub("", line) for line in lines if _QUOTE.match(line)]
+    if lines and len(quoted) == len(lines) and _is_traceback(quoted):
+        yield _Block("\n".join(quoted), is_printed=True)
+    elif lines:
         is_printed = in_fence or (len(lines) > 2 and is_log(lines)) or _is_traceback(lines)
         yield _Block("\n".join(lines), is_printed=is_printed)
 

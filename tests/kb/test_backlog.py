@@ -13,7 +13,8 @@ from kb.backlog import Backlog, find_leads
 from kb.backlog.importing import encode_missing
 from kb.backlog.leads import SHOW_BESIDE_AT, SHOW_LEADS_AT
 from kb.backlog.library import path_of
-from kb.backlog.model import Report, Resolution, Role
+from kb.backlog.model import Post, Report, Resolution, Role, Thread
+from kb.backlog.report import to_report
 from kb.backlog.store import BacklogStore, Filed
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
@@ -114,6 +115,17 @@ def test_other_words_lead_to_it_by_their_meaning(leads: Asking, encoder: Encoder
         "uploading large checkpoint shards of the model ends with an error, object too big"
     )
     assert lead.id == "bucket"
+
+
+def test_a_line_in_the_middle_of_a_long_log_leads_to_its_report(leads: Asking) -> None:
+    calm = "".join(f"loading shard {n} of 40\n" for n in range(40))
+    story = f"The server ends after a while.\n```\n{calm}slot 3: cache defragmentation\n{calm}```\n"
+    thread = Thread("issues.json#11", "Server ends at night", (Post(story),))
+    report = to_report(thread, "team")
+    assert report is not None
+    fill("team", [report, *OTHERS])
+    (lead, *_rest) = leads("slot 7: cache defragmentation, then the process is gone")
+    assert lead.source == "issues.json#11"
 
 
 def test_chinese_finds_chinese(leads: Asking) -> None:

@@ -240,6 +240,31 @@ def test_the_story_is_free_of_the_form() -> None:
     assert any("H100" in fact for fact in report.environment)
 
 
+def test_a_traceback_that_is_quoted_is_a_log() -> None:
+    quoted = """It fails when the model is loaded:
+
+> Traceback (most recent call last):
+>   File "serve.py", line 12, in <module>
+>     engine = Engine(model)
+> AssertionError: the ring of ranks is already set up
+"""
+    report = end_of(body=quoted)
+    assert "AssertionError: the ring of ranks is already set up" in report.lines
+    assert "said somebody" not in end_of(body="It hangs on two nodes.\n> said somebody").symptom
+
+
+def test_words_of_the_whole_thread_are_kept_once_and_without_secrets() -> None:
+    log = "".join(f"step {n} of warmup, lr=0.{n}\n" for n in range(40))
+    body = f"It hangs.\n```\n{log}frobnicating the manifold\n{log}```\n"
+    token = "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ01234567"
+    report = end_of((OTHER, f"Is the turboencabulator on? I log in with {token}"), body=body)
+    rest = report.rest.split()
+    assert {"frobnicat", "manifold", "turboencabulator"} <= set(rest)
+    assert len(rest) == len(set(rest))
+    assert "hang" not in rest  # the title has it
+    assert token.lower() not in report.rest.lower()
+
+
 def test_people_hosts_and_secrets_are_hidden() -> None:
     report = end_of(
         (
