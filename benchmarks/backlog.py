@@ -5,9 +5,9 @@ time of a search, cold and warm, how many of the ten nearest in meaning are foun
 ask` without and with them: for a match, and for a question that no record answers.
 
 The reports are made by a rule: the title is that of a shipped record with a number; the story is 60
-words drawn from all records; the lines are two of the record's evidence. Their vectors are those of
-the records' passages with noise, as encoding a million would take hours; how fast texts are encoded
-is printed apart.
+words drawn from all records, and 66 more are in the rest of the thread; the lines are two of the
+record's evidence. Their vectors are those of the records' passages with noise, as encoding a
+million would take hours; how fast texts are encoded is printed apart.
 """
 
 import os
@@ -49,6 +49,8 @@ MATCH = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Zk2 
 QUESTION = "the tokenizer drops the last space of the prompt and the labels are shifted by one"
 
 _WORDS_OF_A_STORY = 60
+_WORDS_OF_A_REST = 66
+"""As in the reports of 13 public collections."""
 _BATCH = 2_000
 _NOISE = 0.6
 """Length of the noise in a vector, whose own length is 1."""
@@ -75,6 +77,7 @@ def made_up(total: int) -> Iterator[Report]:
             title=f"{record.passages[0][:120]} ({number})",
             symptom=" ".join(generator.choices(words, k=_WORDS_OF_A_STORY)),
             lines=tuple(generator.choices(lines, k=2)),
+            rest=" ".join(generator.choices(words, k=_WORDS_OF_A_REST)),
             resolution=Resolution("It was fixed in the next release.", Role.OTHER),
             resolved=True,
         )
