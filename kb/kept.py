@@ -11,7 +11,7 @@ import msgspec
 
 from index.private import FILE, make_directory
 from index.progress import Notify
-from kb.containment import contained, surviving
+from kb.containment import surviving
 from kb.errors import OutputError
 from kb.evidence.secrets import without_secrets
 from kb.files import read_regular, write_new, write_whole
@@ -86,8 +86,10 @@ class KeptList(Generic[Entry]):
     def _entries(self, data: bytes, notify: Notify) -> Iterator[Entry]:
         """Those that can be read."""
         entries: list[msgspec.Raw] = []
-        with contained(f"it is no list of {self._named.entries}", notify):
+        try:
             entries = msgspec.json.decode(data, type=list[msgspec.Raw])
+        except (msgspec.MsgspecError, RecursionError):
+            notify(f"it is no list of {self._named.entries}")
         yield from surviving(
             enumerate(entries, 1),
             lambda entry: msgspec.json.decode(entry[1], type=self._kind),

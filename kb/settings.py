@@ -95,6 +95,10 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
         raise SettingsError(
             f"KB_MODEL or `model` in {config_file()} is not printable text; name a model or a path"
         )
+    if "" in stored.incidents:
+        raise SettingsError(
+            f"`incidents` in {config_file()} holds an empty name; name a directory, or remove it"
+        )
     directories = [*stored.incidents, *os.environ.get("KB_INCIDENTS", "").split(os.pathsep)]
     return msgspec.structs.replace(
         stored,

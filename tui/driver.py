@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import signal
+import sys
 from functools import partial
 from types import FrameType
 
 from textual.drivers import linux_driver
+from textual.events import Key
 
 _GONE = 128 + signal.SIGHUP
 """The exit code, as of a shell."""
@@ -30,6 +33,23 @@ class _Writer(linux_driver.WriterThread):  # type: ignore[name-defined,misc]
             os._exit(_GONE)
 
 
+class _Parser(linux_driver.XTermParser):  # type: ignore[name-defined,misc]
+    """Reads what the terminal sends."""
+
+    def _parse_extended_key(self, sequence: str) -> list[Key] | None:
+        """Leave out a key whose number is that of no character: a broken line sends such ones."""
+        numbers = map(int, re.findall(r"\d{1,12}", sequence))
+        if any(number > sys.maxunicode or _is_half(number) for number in numbers):
+            return None
+        keys: list[Key] | None = super()._parse_extended_key(sequence)
+        return keys
+
+
+def _is_half(number: int) -> bool:
+    """Whether it is half of a pair of UTF-16, and no character by itself."""
+    return 0xD800 <= number <= 0xDFFF
+
+
 class TerminalDriver(linux_driver.LinuxDriver):
     """Keeps the terminal usable whatever is typed, and however the app stops and ends."""
 
@@ -42,6 +62,10 @@ class TerminalDriver(linux_driver.LinuxDriver):
         # Bytes that are no UTF-8 come with a paste from a file in GBK or Latin-1.
         linux_driver.getincrementaldecoder = _replacing  # type: ignore[assignment,attr-defined]
         linux_driver.WriterThread = _Writer  # type: ignore[attr-defined]
+        linux_driver.XTermParser = _Parser  # type: ignore[attr-defined]
+        # The library draws on stderr, which may be closed or a file; `kb` looked at stdout.
+        if sys.__stderr__ is None or not sys.__stderr__.isatty():
+            self._file = sys.__stdout__
         if signal.getsignal(signal.SIGQUIT) is not signal.SIG_IGN:
             signal.signal(signal.SIGQUIT, self._quit)
 

@@ -22,6 +22,10 @@ class ExitCode(IntEnum):
     """Nobody reads the output any more, as shells have it."""
 
 
+BY_SIGNAL = 128
+"""Added to the number of a signal that ends the process, as in shells."""
+
+
 def of_verdict(verdict: Verdict) -> ExitCode:
     """The exit code of one diagnosis."""
     return ExitCode.FOUND if verdict.is_found else ExitCode.NOT_FOUND

@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import sys
 import termios
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+from kb.cli.exit_codes import BY_SIGNAL
 from kb.cli.terminal import put
 
 _PASTE_GAP_SECONDS = 0.02
 """Lines that come within it after another belong to one paste: nobody types so fast. For terminals
 and line editors that do not tell where a paste ends."""
+_STUCK_SECONDS = 1.0
+"""How long a signal may wait for the line editor."""
 _MAX_PASTED_LINES = 100_000
 """Of such a paste, so that a key that is stuck makes no endless message."""
 _BRACKETS_OFF = "\x1b[?2004l"
@@ -26,14 +31,16 @@ _LOCAL_MODES = 3
 
 def typed(prompt: str) -> Iterator[str]:
     """What is typed behind the prompt, until the end of input; lines of a paste stay together."""
-    with _given_back_on_quit(_edit_lines()):
+    undo = _edit_lines()
+    with _given_back_on_quit(undo):
         while True:
             try:
-                said = input(prompt)
+                with _ended_though_stuck(undo):
+                    said = "\n".join([input(prompt), *_rest_of_paste()])
             except EOFError:
                 put("")
                 return
-            yield "\n".join([said, *_rest_of_paste()])
+            yield said
 
 
 def _edit_lines() -> str:
@@ -95,3 +102,30 @@ def _given_back_on_quit(undo: str) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGQUIT, before)
+
+
+@contextmanager
+def _ended_though_stuck(undo: str) -> Iterator[None]:
+    """End the process of a signal that the line editor keeps waiting: it reads a paste to its end
+    mark, and hears of no signal meanwhile. The mark may be lost."""
+    modes = termios.tcgetattr(sys.stdin)
+    heard, told = socket.socketpair()
+    told.setblocking(False)
+    is_over = threading.Event()
+
+    def wait() -> None:
+        with heard:
+            number = heard.recv(1)
+            if number and not is_over.wait(_STUCK_SECONDS):
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, modes)
+                os.write(sys.stdout.fileno(), f"{undo}\n".encode())
+                os._exit(BY_SIGNAL + number[0])
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
+    with told:
+        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            is_over.set()
+            signal.set_wakeup_fd(before)

@@ -182,7 +182,12 @@ def _write(record: Record, output: Path | None, settings: Settings, *, edit: boo
     path = save(record, output or directory / f"{record.id}.md")
     put(str(path))
     if edit:
-        click.edit(filename=str(path))
+        try:
+            click.edit(filename=str(path))
+        except ValueError as error:  # the command is taken apart as a shell does it
+            raise KbError(
+                f"cannot read the command in EDITOR: {error}; the draft is {path}"
+            ) from error
     blanks = list(find_blanks(path.read_text(encoding="utf-8").split("\n")))
     for blank in blanks:
         say(f"  line {blank.line}: {blank.where}: {blank.what}")

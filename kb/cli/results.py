@@ -83,7 +83,7 @@ def _what_is_kept(results: Sequence[Result], output: Path | None, journal: Journ
         going_on = f"; the results so far are in {journal.path}, continue with --resume"
         return "" if journal.is_empty else going_on
     place = _saved(results, output)
-    return f"; they are kept in {place}" if place else ""
+    return f"; the results are kept in {place}" if place else ""
 
 
 def write(

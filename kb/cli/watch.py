@@ -15,7 +15,7 @@ import click
 from kb.classify import Unit
 from kb.cli import NamedPath, incidents_option
 from kb.cli.case import open_service
-from kb.cli.exit_codes import of_check
+from kb.cli.exit_codes import BY_SIGNAL, of_check
 from kb.cli.terminal import put, put_json, say
 from kb.errors import LogError
 from kb.settings import load_settings
@@ -103,7 +103,7 @@ def command(
                 break
     say(to_summary(watcher, time.monotonic() - started))
     if stop.signal:
-        raise SystemExit(128 + stop.signal)
+        raise SystemExit(BY_SIGNAL + stop.signal)
     raise click.exceptions.Exit(of_check(good=watcher.found_known))
 
 

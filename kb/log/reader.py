@@ -186,6 +186,7 @@ class Source:
 
     def _decoded(self, raw: Readable) -> Iterator[bytes]:
         """Decompress and convert to UTF-8. What can be read of a damaged file is read."""
+        raw = _EndingOnce(raw)
         head = _read_some(raw, SNIFF_BYTES)
         chunks = self._chunks(_Rejoined(head, raw))
         first = next(chunks, b"")
@@ -233,8 +234,10 @@ class Log:
 
     @classmethod
     def from_stream(cls, stream: Readable) -> Log:
-        """A pipe; it can be read once."""
-        return cls([Source(None, lambda: nullcontext(stream))])
+        """A pipe or a terminal; it can be read once."""
+        # A buffer meets the end of what was typed, and does not say so until it meets another.
+        raw = stream.raw if isinstance(stream, io.BufferedReader) else stream
+        return cls([Source(None, lambda: nullcontext(raw))])
 
     @classmethod
     def from_paths(cls, paths: Iterable[Path]) -> Log:
@@ -476,6 +479,19 @@ def _read_some(stream: Readable, size: int) -> bytes:
         parts.append(part)
         missing -= len(part)
     return b"".join(parts)
+
+
+class _EndingOnce:
+    """A stream that ends when it ends for the first time: a terminal would go on to be read."""
+
+    def __init__(self, raw: Readable) -> None:
+        self._raw = raw
+        self._has_ended = False
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = b"" if self._has_ended else self._raw.read(size)
+        self._has_ended = self._has_ended or not data
+        return data
 
 
 def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from kb.errors import short_name
 from kb.log import Block, Log
 from kb.log.clean import decode_path
 from kb.service.service import Service, result_of
-from kb.watch.follow import Added, Follower
+from kb.watch.follow import Added, Follower, most_open_files
 from kb.watch.trail import Trail, Window
 
 SETTLE_SECONDS = 2.0
@@ -59,6 +59,8 @@ class Case:
         """Since the last look for a good end; by a clock that never goes back."""
         self._first_trouble = self._last_trouble = 0.0
         self._trouble = False
+        self._parks = False
+        """Files are closed after each look, because there are too many to hold them open."""
 
     @property
     def files(self) -> int:
@@ -78,6 +80,7 @@ class Case:
     def look(self, service: Service, files: int) -> int:
         """Read what is new, of each of so many files its share; return the number of bytes."""
         most = share(_READ_BYTES, _MIN_READ_BYTES, _MAX_READ_BYTES, files)
+        self._parks = files > most_open_files()
         self.behind = False
         added = [
             (trail, trail.add(one.data, begins=one.begins))
@@ -127,6 +130,8 @@ class Case:
         except OSError as error:
             self._calm = False
             self._notify(f"cannot read {name}: {reason(error)}")
+        if self._parks:
+            follower.park()
         if follower.unfit:
             self._calm = False
             self._notify(f"{name} is not followed: {follower.unfit}")

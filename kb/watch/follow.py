@@ -6,9 +6,12 @@ another machine, of which inotify hears nothing. A look costs a `stat`.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import resource
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from glob import escape
@@ -25,6 +28,8 @@ _IDLE_LOOKS = 4
 killed process have none."""
 _FINGERPRINT_BYTES = 64
 """The last ones that were read: where others stand in their place, the file was written anew."""
+_OTHER_FILES = 128
+"""Open files that are left for the index, the encoder and what is written."""
 _PACKED = frozenset({".gz", ".zst", ".xz", ".bz2"})
 _COPY = re.compile(
     r"(?P<log>.+?)(?:[.-](?:\d{1,4}|\d{4}-?\d\d-?\d\d[-T_:.\d]*|old|bak))?(?:\.(?:gz|zst|xz|bz2))?"
@@ -40,6 +45,12 @@ class Added(msgspec.Struct, frozen=True):
     """Its first byte is that of a file: lines are counted from one."""
 
 
+def most_open_files() -> int:
+    """How many files may be held open."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if allowed == resource.RLIM_INFINITY else allowed - _OTHER_FILES
+
+
 def is_copy(path: Path) -> bool:
     """Whether a file is the rotated part of a log that lies beside it."""
     match = _COPY.fullmatch(path.name)
@@ -49,7 +60,7 @@ def is_copy(path: Path) -> bool:
 
 class Follower:
     """Follows one name, as `tail -F` does. Holds the file open, so that nothing of it is lost when
-    it is renamed or removed."""
+    it is renamed or removed; a parked one is found again if it was only renamed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,7 +94,7 @@ class Follower:
         self._moves = False
         if file is None:
             if found is not None:
-                self._file = _OpenFile(_opened(self.path))
+                self._file = _OpenFile(self.path)
                 yield from self._file.rest(most)
         elif not file.is_at(found):
             yield from self._end_of_old(file, most)
@@ -97,6 +108,11 @@ class Follower:
         """The line that has no end so far."""
         if self._file is not None:
             yield from self._file.last_words()
+
+    def park(self) -> None:
+        """Close the file until it is read on."""
+        if self._file is not None:
+            self._file.close()
 
     def close(self) -> None:
         """Let go of the file; one that lies under the name later is read from its start."""
@@ -113,7 +129,11 @@ class Follower:
     def _end_of_old(self, file: _OpenFile, most: int) -> Iterator[Added]:
         """What the file still has that lost its name; then comes the part that was written after
         it, if there are others before the one that has the name now."""
-        yield from file.rest(most)
+        try:
+            yield from file.rest(most)
+        except OSError:
+            self._move_to(self.path)
+            raise
         if not file.behind:
             yield from file.last_words()
             newer = (part.path for part in _parts(self.path) if file.is_older_than(part))
@@ -124,27 +144,50 @@ class Follower:
         self.close()
         self._moves = True
         with suppress(OSError):
-            self._file = _OpenFile(_opened(path))
+            self._file = _OpenFile(path)
 
 
 class _OpenFile:
     """What was read of a file so far."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, path: Path) -> None:
         self.behind = False
         """There is more to read."""
         self.unfit: str | None = None
         """Why nothing is read of it."""
-        self._number = number
-        self._seen = os.fstat(number)
+        self._path = path
+        self._held: int | None = _opened(path)
+        self._seen = os.fstat(self._number)
         self._offset = 0
         self._fingerprint = self._pending = b""
         self._begins = True
         self._idle = 0
 
     def close(self) -> None:
-        """Give the system its file back."""
-        os.close(self._number)
+        """Give the system its file back; it is opened again to read on."""
+        if self._held is not None:
+            os.close(self._held)
+        self._held = None
+
+    @property
+    def _number(self) -> int:
+        """The descriptor of the file.
+
+        Raises:
+            OSError: it was closed, and is not found again.
+        """
+        if self._held is None:
+            self._held = self._found_again()
+        return self._held
+
+    def _found_again(self) -> int:
+        for path in (self._path, *(part.path for part in _parts(self._path))):
+            with suppress(OSError):
+                number = _opened(path)
+                if os.path.samestat(self._seen, os.fstat(number)):
+                    return number
+                os.close(number)
+        raise OSError(errno.ENOENT, "it was removed before its end was read")
 
     def is_at(self, found: os.stat_result | None) -> bool:
         """Whether it is what was found under a name."""
@@ -164,7 +207,7 @@ class _OpenFile:
                 number = _opened(part.path)
                 if self._continues(number):
                     self.close()
-                    self._number, self._seen = number, os.fstat(number)
+                    self._held, self._seen = number, os.fstat(number)
                     return True
                 os.close(number)
         return False

@@ -3,6 +3,7 @@ is as it was."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
@@ -123,6 +124,11 @@ class Screen:
         assert b"h" not in modes.values()
         return self.process.returncode
 
+    def is_taken(self) -> bool:
+        """Whether all that was typed was read."""
+        waiting = fcntl.ioctl(self._theirs, termios.FIONREAD, b"\0" * 4)
+        return not any(waiting)
+
     def hang_up(self) -> None:
         """Close the terminal, as a lost connection does."""
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -165,10 +171,50 @@ def test_bytes_of_another_encoding_are_replaced(terminal: Open, sent: bytes) -> 
     screen.until(READY)
     os.write(screen.terminal, sent)
     screen.until("\ufffd")
+    screen.press_until_it_ends(b"\x03y")  # it asks, unless the paste was searched by then
+    assert screen.ended() == 0
+
+
+@pytest.mark.parametrize("sent", [b"\x1b[1114112u", b"\x1b[99999999999999u", b"\x1b[55296u"])
+def test_keys_that_are_no_characters_are_left_out(terminal: Open, sent: bytes) -> None:
+    screen = terminal("tui")
+    screen.until(READY)
+    os.write(screen.terminal, sent + b"hello")
+    screen.until("hello")
     os.write(screen.terminal, b"\x03")
     screen.until("Quit and discard")
     os.write(screen.terminal, b"y")
     assert screen.ended() == 0
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/null"])
+def test_the_screen_needs_no_stderr(terminal: Open, stderr: str) -> None:
+    command = f'exec "$0" -m kb tui {stderr}'
+    screen = terminal(program=("sh", "-c", command, sys.executable))
+    screen.until(READY)
+    os.write(screen.terminal, b"\x03")
+    assert screen.ended() == 0
+
+
+def test_what_is_typed_ends_with_the_first_end(terminal: Open) -> None:
+    screen = terminal("ask")
+    screen.until("press Enter and Ctrl-D")
+    os.write(screen.terminal, LOG[1].encode() + b"\r")
+    screen.until("size 9637888")
+    os.write(screen.terminal, b"\x04")
+    screen.until("nccl-shm-too-small-container")
+    os.write(screen.terminal, b"q")  # a long answer is paged
+    assert screen.ended() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_paste_whose_end_is_lost_can_be_ended(terminal: Open, number: signal.Signals) -> None:
+    screen = terminal("chat")
+    screen.at_prompt()
+    os.write(screen.terminal, b"\x1b[200~half a paste")
+    screen.read(screen.is_taken, "the keys")
+    screen.process.send_signal(number)
+    assert screen.ended() == 128 + number
 
 
 @pytest.mark.parametrize("keys", [b"\x1br\x1b\x1b[B", b"\x10\r\r"], ids=["ranks", "palette"])

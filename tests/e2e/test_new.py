@@ -220,3 +220,24 @@ def test_five_answers_on_a_terminal_open_the_editor(
     assert (tmp_path / "switch-off.md.seen").exists()
     assert b": Cause: the mechanism" in told
     assert b"Nothing moves" not in told
+
+
+def test_an_editor_that_cannot_be_read_is_one_sentence_and_the_draft_is_there(
+    small_installation: Small, tmp_path: Path
+) -> None:
+    ours, theirs = pty.openpty()
+    draft = tmp_path / "switch-off.md"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kb", "new", "-o", str(draft)],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=small_installation.home,
+        env=small_installation.environment(VISUAL='editor "x'),
+    )
+    os.write(ours, b"The switch is off\nNothing moves\n\nTurn it on\nnccl\n")
+    _printed, told = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert f"the draft is {draft}" in told.decode()
+    assert b"Traceback" not in told
+    assert draft.exists()

@@ -219,7 +219,7 @@ main()
     )  # fmt: skip
     assert run.returncode == 2
     (kept,) = (out if output else tmp_path).glob("*.jsonl")
-    assert f"they are kept in {kept}" in run.stderr.decode()
+    assert f"the results are kept in {kept}" in run.stderr.decode()
     assert b"Traceback" not in run.stderr
     assert log.encode() in kept.read_bytes()
     assert kept.stat().st_mode & 0o777 == 0o600

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import resource
 import signal
 import subprocess
 import sys
@@ -61,6 +62,22 @@ def start(small: Small) -> Iterator[Start]:
 
 def _hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_more_files_than_may_be_open_are_followed(small: Small, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for rank in range(300):
+        (logs / f"rank{rank:03d}.log").write_bytes(STEPS)
+    append(logs / "rank299.log", QUESTION)
+    run = subprocess.run(
+        [sys.executable, "-P", "-m", "kb", "watch", "--once", logs],
+        capture_output=True,
+        check=False,
+        env=environment(small.cache, PYTHONPATH=str(small.home)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)),
+    )
+    assert (run.returncode, ANSWER.encode() in run.stdout) == (0, True), run.stderr
 
 
 def next_line(process: Process) -> str:

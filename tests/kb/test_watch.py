@@ -93,6 +93,34 @@ def test_a_renamed_log_is_read_to_its_end_and_then_the_new_one(
     assert news(follower) == [(b"two\n", False), (b"three", False), (b"four\n", True)]
 
 
+def test_a_parked_log_is_read_on_under_its_new_name(log: Path, follower: Follower) -> None:
+    append(log, "one\n")
+    assert news(follower, looks=1) == [(b"one\n", True)]
+    follower.park()
+    append(log, "two\n")
+    assert news(follower, looks=1) == [(b"two\n", False)]
+    follower.park()
+    append(log, "three\n")
+    log.rename(log.with_name("train.log.1"))
+    append(log, "four\n")
+    assert news(follower) == [(b"three\n", False), (b"four\n", True)]
+
+
+def test_a_parked_log_that_was_removed_is_told_and_the_next_one_is_read(
+    log: Path, follower: Follower
+) -> None:
+    append(log, "one\n")
+    news(follower, looks=1)
+    follower.park()
+    append(log, "two\n")
+    other = log.with_name("other")
+    append(other, "three\n")
+    other.replace(log)
+    with pytest.raises(OSError, match="removed before its end was read"):
+        news(follower)
+    assert news(follower) == [(b"three\n", True)]
+
+
 def test_parts_that_were_rotated_between_two_looks_are_read_in_turn(
     log: Path, follower: Follower
 ) -> None:
