@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from kb.errors import CorpusError, EvaluationError, SettingsError
 from kb.evaluate.cases import read_cases
 from kb.evaluate.expressions import contains
 from kb.evidence.facts import find_facts
-from kb.evidence.markers import MARKER_PATTERNS
 from kb.job import analyse
 from kb.job.plain_pickle import load_plain
 from kb.log import Log, Source
@@ -47,8 +46,8 @@ from kb.soft_breaks import join_soft_breaks
 from kb.verdict import Verdict
 from kb.views.page import to_html
 from tests.kb.test_job import dump, entry, job_of
+from tests.scanners import markers
 
-MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
 ROWS = [
     *read_rows("prefixes", "prefix", Prefix),
     *read_rows("speakers", "speaker", Speaker),
@@ -100,7 +99,7 @@ def check_numbers(text: str) -> None:
     assert held(find_facts(lines))
     assert all(held(split_prefix(line)) for line in lines)
     learn_way(lines * 5)
-    reading = scan_log(Log.from_text(text * 5), Scanner([]), MARKERS)
+    reading = scan_log(Log.from_text(text * 5), Scanner([]), markers())
     analysis = analyse(reading.files)
     assert analysis is None or held(analysis.job)
 
@@ -108,7 +107,7 @@ def check_numbers(text: str) -> None:
 def test_of_ranks_that_all_complain_a_bounded_number_of_lines_is_looked_at() -> None:
     text = "".join(f"[rank{rank}]: RuntimeError: boom\n" for rank in range(29_000))
 
-    (lines,) = scan_log(Log.from_text(text), Scanner([]), MARKERS).files.values()
+    (lines,) = scan_log(Log.from_text(text), Scanner([]), markers()).files.values()
 
     assert 15_000 < len(lines) < 22_000
     assert lines[-1].text == "[rank28999]: RuntimeError: boom"
@@ -211,22 +210,22 @@ def same_hash(count: int) -> bytes:
 
 FRAME = {"filename": "/opt/train.py", "line": 88, "name": "step"}
 SIZES, NAME = [[1] * 1000] * 1000, "x" * (1 << 20)
-ODD_DUMPS = {
-    "ranks that grow": with_ranks(laugh()),
-    "file name that grows": dump([entry(1) | {"frames": [FRAME | {"filename": laugh()}]}]),
-    "sizes that grow": dump([entry(n) | {"input_sizes": SIZES} for n in range(1000)]),
-    "shared names": dump([entry(n) | {"profiling_name": NAME} for n in range(1000)]),
-    "a circle": b"(lp0\ng0\na.",
-    "deep tuple": b"\x80\x04}\x8c\x07entries)" + b"\x85" * 200_000 + b"s.",
-    "deep tuple as a key": b"\x80\x04})" + b"\x85" * 200_000 + b"Ns.",
-    "deep list": b"\x80\x04}\x8c\x07entries" + b"]" * 200_000 + b"a" * 199_999 + b"s.",
-    "keys of one hash": same_hash(100_000),
-    "line of 5,000 digits": dump([entry(1) | {"frames": [FRAME | {"line": 10**5000}]}]),
-    "number of 5,000 digits": dump([entry(10**5000)]),
-    "rank of 5,000 digits": with_ranks(f"[{'9' * 5000}]"),
-    "deep JSON": b'{"entries": ' + b"[" * 100_000,
-    "JSON of many lists": b'{"entries": [' + b"[]," * 12_000_000 + b"[]]}",
-    "many lists": b"(" + b"]" * 12_000_000 + b"l.",
+ODD_DUMPS: dict[str, Callable[[], Any]] = {
+    "ranks that grow": lambda: with_ranks(laugh()),
+    "file name that grows": lambda: dump([entry(1) | {"frames": [FRAME | {"filename": laugh()}]}]),
+    "sizes that grow": lambda: dump([entry(n) | {"input_sizes": SIZES} for n in range(1000)]),
+    "shared names": lambda: dump([entry(n) | {"profiling_name": NAME} for n in range(1000)]),
+    "a circle": lambda: b"(lp0\ng0\na.",
+    "deep tuple": lambda: b"\x80\x04}\x8c\x07entries)" + b"\x85" * 200_000 + b"s.",
+    "deep tuple as a key": lambda: b"\x80\x04})" + b"\x85" * 200_000 + b"Ns.",
+    "deep list": lambda: b"\x80\x04}\x8c\x07entries" + b"]" * 200_000 + b"a" * 199_999 + b"s.",
+    "keys of one hash": lambda: same_hash(100_000),
+    "line of 5,000 digits": lambda: dump([entry(1) | {"frames": [FRAME | {"line": 10**5000}]}]),
+    "number of 5,000 digits": lambda: dump([entry(10**5000)]),
+    "rank of 5,000 digits": lambda: with_ranks(f"[{'9' * 5000}]"),
+    "deep JSON": lambda: b'{"entries": ' + b"[" * 100_000,
+    "JSON of many lists": lambda: b'{"entries": [' + b"[]," * 12_000_000 + b"[]]}",
+    "many lists": lambda: b"(" + b"]" * 12_000_000 + b"l.",
 }
 
 
@@ -238,7 +237,7 @@ def test_a_dump_that_grows_is_read_or_left(tmp_path: Path, name: str) -> None:
         " from tests.kb.test_job import job_of; print(len(repr(job_of(pathlib.Path(sys.argv[1])))))"
     )
     good = dump([entry(1), entry(2, state="scheduled")], ranks=3)
-    odd = ODD_DUMPS[name]
+    odd = ODD_DUMPS[name]()
     run = subprocess.run(
         [sys.executable, "-c", program, dumps_of(tmp_path / "job", good, odd, good)],
         capture_output=True,
@@ -265,7 +264,7 @@ def test_a_rank_with_a_damaged_dump_is_not_blamed_for_having_left_none(
     folder = dumps_of(tmp_path / "job", good, good, DAMAGED[how](good))
     assert [culprit.rank for culprit in job_of(folder).culprits] == [3]
     log = Log.from_paths([folder])
-    assert scan_log(log, Scanner([]), MARKERS).damaged_dumps == {2}
+    assert scan_log(log, Scanner([]), markers()).damaged_dumps == {2}
     (notice,) = log.notices
     assert notice.startswith("nccl_trace_rank_2 cannot be read as a flight-recorder dump")
 
@@ -280,7 +279,7 @@ def test_a_log_with_the_name_of_a_dump_is_a_log(tmp_path: Path) -> None:
     (tmp_path / "trace_0").write_text("step 1\n(rank 0) RuntimeError: boom\n")
     (tmp_path / "trace_1.json").write_text('{"message": "RuntimeError: boom"}\n')
     log = Log.from_paths([tmp_path])
-    evidence = scan_log(log, Scanner([]), MARKERS).collector.evidence()
+    evidence = scan_log(log, Scanner([]), markers()).collector.evidence()
     assert {line.file for line in evidence.lines} == {"trace_0", "trace_1.json"}
 
 
@@ -288,7 +287,7 @@ def test_a_large_file_with_the_name_of_a_dump_is_told_by_its_beginning(tmp_path:
     with (tmp_path / "nccl_trace_rank_0").open("wb") as file:
         file.truncate(1 << 40)
     log = Log.from_paths([tmp_path])
-    assert scan_log(log, Scanner([]), MARKERS).damaged_dumps == {0}
+    assert scan_log(log, Scanner([]), markers()).damaged_dumps == {0}
     assert log.notices == [
         "nccl_trace_rank_0 cannot be read as a flight-recorder dump; it is left out"
     ]
@@ -329,7 +328,7 @@ def test_one_dump_that_cannot_be_read_is_a_notice(tmp_path: Path) -> None:
     log = Log.from_paths([dumps_of(tmp_path / "job", good, good)])
     refused = Source("nccl_trace_rank_2", Refused, one_of_many=True)
     log = Log([*log.sources, refused])
-    reading = scan_log(log, Scanner([]), MARKERS)
+    reading = scan_log(log, Scanner([]), markers())
     assert len(reading.dumps) == 2
     assert log.notices == ["cannot read nccl_trace_rank_2: Permission denied"]
 

@@ -9,15 +9,14 @@ from index.signatures import Scanner
 from kb.diagnosis.retrieval import no_failure_is_seen
 from kb.evidence import Evidence, collect, fact_words, find_facts
 from kb.evidence.endings import ends_well
-from kb.evidence.markers import MARKER_PATTERNS, Grade
+from kb.evidence.markers import Grade
 from kb.log import Log, Source
-
-MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
+from tests.scanners import markers
 
 
 def evidence_of(text: str, *patterns: str) -> Evidence:
     signatures = Scanner([Pattern(pattern) for pattern in patterns])
-    return collect(Log.from_text(text).blocks(), signatures, MARKERS)
+    return collect(Log.from_text(text).blocks(), signatures, markers())
 
 
 STACK = """\
@@ -205,7 +204,7 @@ def test_sources_keep_their_names() -> None:
         Source("a.log", lambda: __import__("io").BytesIO(b"fine\n")),
         Source("b.log", lambda: __import__("io").BytesIO(b"RuntimeError: boom\n")),
     ]
-    first = collect(Log(sources).blocks(), Scanner([]), MARKERS).lines[0]
+    first = collect(Log(sources).blocks(), Scanner([]), markers()).lines[0]
     assert (first.file, first.number) == ("b.log", 1)
 
 

@@ -16,7 +16,6 @@ from index.documents import Pattern
 from index.signatures import Scanner
 from kb.errors import IncidentError, LogError
 from kb.evidence import collect
-from kb.evidence.markers import MARKER_PATTERNS
 from kb.evidence.secrets import mask_secrets
 from kb.guides import GUIDE_KINDS
 from kb.incident import (
@@ -39,6 +38,7 @@ from kb.log import Log
 from kb.log.clean import clean_block, strip_controls
 from kb.log.mask import mask
 from kb.markdown import parse, render
+from tests.scanners import markers
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,6 @@ settings.register_profile(
 )
 settings.load_profile("kb")
 
-MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
 SIGNATURES = Scanner([Pattern("needle in a haystack")])
 
 LETTERS = some.characters(exclude_categories=("Cs",))
@@ -205,7 +204,7 @@ def test_compression_changes_nothing(text: str) -> None:
 def test_evidence_stands_where_it_says(text: str, before: int) -> None:
     log = "calm\n" * before + "x needle in a haystack y\n" + text
     lines = clean_block(log.encode()).decode().split("\n")
-    evidence = collect(Log.from_text(log).blocks(), SIGNATURES, MARKERS)
+    evidence = collect(Log.from_text(log).blocks(), SIGNATURES, markers())
     for line in [*evidence.lines, *(hit.line for hit in evidence.hits)]:
         if len(line.text) < 500 and not ("\r" in log or "\x00" in log):
             assert line.text == strip_controls(lines[line.number - 1]).rstrip()
@@ -214,5 +213,5 @@ def test_evidence_stands_where_it_says(text: str, before: int) -> None:
 
 @given(LOGGED)
 def test_evidence_of_the_same_log_is_the_same(text: str) -> None:
-    first, second = (collect(Log.from_text(text).blocks(), SIGNATURES, MARKERS) for _ in "12")
+    first, second = (collect(Log.from_text(text).blocks(), SIGNATURES, markers()) for _ in "12")
     assert first == second
