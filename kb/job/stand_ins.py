@@ -15,7 +15,8 @@ from kb.job.model import AttributedLog, Job, QuotedLine
 from kb.numbers import read_int
 from kb.rules import host_pattern
 
-_ORDINAL = Expression(r"(?P<stem>.*[a-z][-.])(?P<number>\d{1,6})")
+_ORDINAL = Expression(r"(?P<stem>[a-z].*[-.])(?P<number>\d{1,6})(?:-[bcdfghjklmnpqrstvwxz2-9]{5})?")
+"""The name of a pod: an indexed Job adds five random signs, in which Kubernetes uses no vowels."""
 _STARTS_SEVERAL = Expression(
     r"torch[./]distributed[./](?:elastic|run|launcher)|\b(?:torchrun|mpirun|mpiexec|deepspeed)\b"
     r"|\bnproc|\blocal[_ ]rank\b",

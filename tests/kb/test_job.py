@@ -741,16 +741,32 @@ def exported(pod: str, second: int, text: str) -> str:
     )
 
 
-def test_an_export_may_begin_with_the_newest_line_and_pods_are_ranks(tmp_path: Path) -> None:
-    lines = [exported(f"oar-{n % 4}", n, f"stroke {n}") for n in range(20)]
+@pytest.mark.parametrize("added", ["", "-x7k2p"])
+def test_an_export_may_begin_with_the_newest_line_and_pods_are_ranks(
+    tmp_path: Path, added: str
+) -> None:
+    lines = [exported(f"oar-{n % 4}{added}", n, f"stroke {n}") for n in range(20)]
     lines += [
-        exported("oar-2", 20 + n, text) for n, text in enumerate(["warming up", "KeyError: 3"])
+        exported(f"oar-2{added}", 20 + n, text)
+        for n, text in enumerate(["warming up", "KeyError: 3"])
     ]
-    lines += [exported(f"oar-{n}", 30, "ConnectionResetError: gone") for n in (0, 1, 3)]
+    lines += [exported(f"oar-{n}{added}", 30, "ConnectionResetError: gone") for n in (0, 1, 3)]
     write(tmp_path, {"newest_first.jsonl": "\n".join([*reversed(lines), ""])})
     job = job_of(tmp_path)
-    assert (job.culprits[0].rank, job.culprits[0].host, job.world_size) == (2, "oar-2", 4)
+    assert (job.culprits[0].rank, job.world_size) == (2, 4)
+    assert job.culprits[0].host == f"oar-2{added}"
     assert (job.culprits[0].text or "").endswith("KeyError: 3")
+
+
+def test_pods_in_which_a_launcher_starts_several_are_no_ranks(tmp_path: Path) -> None:
+    lines = [exported(f"oar-{n % 2}", n, ("stroke", "rest")[n % 2]) for n in range(20)]
+    lines += [
+        exported("oar-0", 1, "torchrun --nproc-per-node 8"),
+        exported("oar-1", 25, "KeyError: 3"),
+    ]
+    write(tmp_path, {"all.jsonl": "\n".join([*lines, ""])})
+    job = job_of(tmp_path)
+    assert (job.culprits[0].rank, job.culprits[0].host) == (None, "oar-1")
 
 
 @pytest.mark.parametrize("indent", [None, 1])
