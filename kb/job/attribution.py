@@ -59,6 +59,8 @@ _LAUNCHER = Expression(
     r"|started worker"
 )
 """Narrower than the launchers of `exits.toml`: a rank's own log may well hold `pid=`."""
+_LETTER = Expression(r".{0,40}?(?:^|[\s|\[])[EFC][\s|\]]")
+"""A level of one letter: error, fatal, critical. In front of a stack it tells whose that is."""
 _NAMELESS = Origin()
 _PROCESS = Expression(r".{0,120}?(?:[\w@-]\[(?P<tag>\d{2,7})\]: |\bpid[=:] ?(?P<pid>\d{1,7})\b)")
 """The id of a process, as syslog and Ray write it in front of a line."""
@@ -342,7 +344,8 @@ def _lines_of_several_ranks(
             rank = speaker
         elif not ATTACHED.match(line.text):
             in_stack = False
-            speaker = rank if line.grade >= Grade.HINT else None
+            complains = line.grade >= Grade.HINT or _LETTER.match(line.text)
+            speaker = rank if complains else None
         if index in stated:
             attempts[rank] = stated[index]
         yield RawLine(

@@ -28,7 +28,6 @@ RECORDED = Path("benchmarks/jobs")
 BEYOND_THE_RULES = {
     "cfd-writer",
     "ffno-init",
-    "poro-fe",
     "qmc-wait",
     "ray-bandit",
     "ssd-dl",
@@ -642,6 +641,17 @@ def test_what_a_process_prints_belongs_to_the_rank_that_its_other_lines_name(
     ]
     lines = [line for text in stack for line in (said(9001, text), said(9000, "I part<0> idle"))]
     assert first_of(merged(tmp_path, *work, *lines)) == (1, said(9001, "KeyError: 7"))
+
+
+def test_a_stack_is_that_of_the_rank_which_speaks_of_an_error_before_it(tmp_path: Path) -> None:
+    work = [f"0.{n} I area{n % 3} turn {n}" for n in range(12)]
+    failed = [
+        "1.1 E area2 turn 13 is given up",
+        "Traceback (most recent call last):",
+        "KeyError: 3",
+    ]
+    ended = ["1.2 C area0 stops all", "MPI_ABORT was invoked on rank 0 in communicator X"]
+    assert first_of(merged(tmp_path, *work, *failed, *ended)) == (2, "KeyError: 3")
 
 
 def test_each_rank_says_which_attempt_it_begins(tmp_path: Path) -> None:
