@@ -34,7 +34,7 @@ from kb.job.model import (
 )
 from kb.job.recorder import Dump, compare
 from kb.job.root_cause import find_root_cause
-from kb.job.stand_ins import number_hosts, speaking_hosts, without_numbers
+from kb.job.stand_ins import number_hosts, pod_ordinals, speaking_hosts, without_numbers
 from kb.job.stragglers import find_straggler
 from kb.log import Block
 from kb.log.layout import origin_of
@@ -90,8 +90,11 @@ def analyse(
     hosts = [] if dumps else speaking_hosts(log, exits)
     if not hosts:
         return _analysed(log, exits, _named_ranks(files), dumps, damaged, notify)
-    numbered = number_hosts(log, hosts)
+    ordinals = pod_ordinals(log, hosts)
+    numbered = number_hosts(log, ordinals or {host: rank for rank, host in enumerate(hosts)})
     found = _analysed(numbered, read_exits(numbered), set(), (), (), notify)
+    if ordinals:
+        return found
     return msgspec.structs.replace(
         found,
         job=without_numbers(found.job, hosts),
@@ -177,12 +180,21 @@ def _failures_of(
 def _ended_well(attempt: Attempt) -> bool:
     if attempt.died or any(not one.was_stopped for one in attempt.exits):
         return False
+    if attempt.driver_is_done and _closed(attempt.ranks.values()):
+        return True
     codes = {one.rank: one.code for one in attempt.exits}  # the last report of each
     exited = bool(attempt.ranks) and all(codes.get(rank) == 0 for rank in attempt.ranks)
     reported = exited or any(log.exited_well for log in attempt.hosts.values())
     ranks = attempt.ranks.values()
     complained = any(log.failures for log in ranks)  # asked first, since it costs nothing
     return reported or (bool(ranks) and not complained and all(log.ended_well for log in ranks))
+
+
+def _closed(ranks: Collection[RankLog]) -> bool:
+    """Whether most ranks complain and all of them go on in order: a shutdown is noisy, and noisy
+    everywhere."""
+    complaining = sum(bool(log.failures) for log in ranks)
+    return 2 * complaining > len(ranks) > 1 and all(log.closes_in_order for log in ranks)
 
 
 def _world_size(attempt: Attempt, log: AttributedLog) -> int | None:

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from signal import SIGKILL
 
 import msgspec
 
@@ -27,10 +28,17 @@ _CHAINED = Expression(
     r"During handling of the above exception|The above exception was the direct cause"
     r"|Original Traceback"
 )
+_DIRECT = Expression(r"direct cause")
+_OF_PEERS = (FaultRole.LOST_PEER, FaultRole.TIMED_OUT)
 _UNHANDLED = Expression(r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:")
 _EXIT_LINES, _END_LINES = 3, 5
 """Last lines of a rank in which a launcher tells its exit code, and it tells itself that it is
 done."""
+_RETRIES = Expression(r"\bretry(?:ing)?\b|\btr(?:y|ies|ying) again\b", re.IGNORECASE)
+"""It failed once, and not for good."""
+_LATE_LINES = 4
+"""So many everyday lines behind the report of an end are no rest of what was buffered."""
+_CANCELLED = Expression(r"\bDUE TO (?:TIME ?LIMIT|PREEMPTION)\b|\bTERM_(?:RUNLIMIT|PREEMPT)\b")
 _EXITED_WELL = r"\b(?:exit(?:ed|ing)? (?:with )?(?:status|code)|returned|rc|ret|status)[: =]*0\b"
 _ENDED_WELL = Expression(
     r"\b(?:finish(?:ed|ing)?|done|complet(?:ed?|ion)|success(?:ful(?:ly)?)?|bye|all good)\b"
@@ -51,7 +59,7 @@ class RankLog:
     ) -> None:
         self.rank = rank
         self.host = host
-        self.lines = _in_time(lines)
+        self.lines = _with_causes(_in_time(lines))
         self._settled_at = settled_at
 
     @cached_property
@@ -85,7 +93,7 @@ class RankLog:
         if line.uncaught or index in self._unhandled:
             return False
         if self.rank is None and line.file in self._settled_at:
-            return line.number < self._settled_at[line.file]
+            return line.place < self._settled_at[line.file]
         return index < self._went_on
 
     @cached_property
@@ -94,7 +102,8 @@ class RankLog:
         if not self.failures:
             return None
         most = max(line.role for line in self.failures)
-        first = next(line for line in self.failures if line.role is most)
+        telling = [line for line in self.failures if line.role is most]
+        first = next((line for line in telling if not _RETRIES.search(line.text)), telling[0])
         return self._end_of_chain(first, most)
 
     @property
@@ -108,10 +117,14 @@ class RankLog:
         return not self.failures and any(says_end(line.text) for line in self.lines[-_END_LINES:])
 
     @property
+    def closes_in_order(self) -> bool:
+        """Whether everyday lines follow its complaints: a log that ends with a stack does not."""
+        return _is_ordinary(self.lines[-1])
+
+    @property
     def is_done(self) -> bool:
         """Whether the last line of its everyday work says that it is done."""
-        last = self.last.message if self.last else ""
-        return bool(_ENDED_WELL.search(last)) or says_end(last)
+        return self.last is not None and _says_done(self.last)
 
     @property
     def exited_well(self) -> bool:
@@ -156,6 +169,27 @@ class RankLog:
         return chosen
 
 
+def _with_causes(lines: list[LogLine]) -> list[LogLine]:
+    """An exception that was raised because of a lost or awaited peer tells of that peer, whatever
+    the program calls it."""
+    found = lines
+    cause: LogLine | None = None
+    link: str | None = None
+    for index, line in enumerate(lines):
+        if line.pattern is None:
+            if cause is not None and cause.role in _OF_PEERS and _CHAINED.search(line.text):
+                link = line.text
+            continue
+        if link is not None and cause is not None:
+            is_direct = _DIRECT.search(link) is not None
+            if line.role is FaultRole.SELF_INFLICTED or (is_direct and line.role > cause.role):
+                line = msgspec.structs.replace(line, pattern=cause.pattern)
+                found = list(lines) if found is lines else found
+                found[index] = line
+        cause, link = line, None
+    return found
+
+
 def _in_time(lines: Sequence[LogLine]) -> list[LogLine]:
     """Merge the files of one rank. Lines without a time belong to the line before them; complaints
     that end a file are the last of all. Of what was printed at the same time, that of a file which
@@ -177,6 +211,10 @@ def _in_time(lines: Sequence[LogLine]) -> list[LogLine]:
         return -math.inf if seconds is None else seconds, complains
 
     return [lines[index] for index in sorted(range(len(lines)), key=when)]
+
+
+def _says_done(line: LogLine) -> bool:
+    return _ENDED_WELL.search(line.message) is not None or says_end(line.message)
 
 
 def _is_ordinary(line: LogLine) -> bool:
@@ -203,21 +241,43 @@ def _settled_at(logs: Iterable[Sequence[LogLine]]) -> dict[str | None, int]:
     work."""
     last: dict[str | None, list[int]] = defaultdict(list)
     for lines in logs:
-        numbers = {line.file: line.number for line in lines if _is_ordinary(line)}
+        numbers = {line.file: line.place for line in lines if _is_ordinary(line)}
         for file, number in numbers.items():
             last[file].append(number)
     return {file: min(numbers) for file, numbers in last.items() if len(numbers) > 1}
 
 
-def _without_survivors(exits: Sequence[Exit], lines: Iterable[LogLine]) -> list[Exit]:
-    """Drop the exits of ranks that work on later in the same file: they were started again."""
+def _without_survivors(exits: Sequence[Exit], lines: Sequence[LogLine]) -> list[Exit]:
+    """Drop the exits of ranks that work on later in the same file: they were started again. The
+    last lines of a rank may come behind the report of its end."""
     ended = {(one.rank, one.line.file) for one in exits if one.rank is not None}
-    last: dict[tuple[int | None, str | None], int] = {
-        place: line.number
-        for line in lines
-        if (place := (line.rank, line.file)) in ended and _is_ordinary(line)
-    }
-    return [one for one in exits if last.get((one.rank, one.line.file), -1) <= one.line.number]
+    worked: dict[tuple[int | None, str | None], list[LogLine]] = defaultdict(list)
+    for line in lines:
+        if (place := (line.rank, line.file)) in ended and _is_ordinary(line):
+            worked[place].append(line)
+
+    def survives(one: Exit) -> bool:
+        last = worked[one.rank, one.line.file][-_LATE_LINES:]
+        later = [line for line in last if line.place > one.line.place]
+        if not later or len(later) == _LATE_LINES:
+            return bool(later)
+        is_own = one.line.rank is not None
+        return is_own or _says_done(later[-1]) or any(starts_again(line.text) for line in lines)
+
+    return [one for one in exits if not survives(one)]
+
+
+def _without_cancelled(exits: Sequence[Exit], lines: Iterable[LogLine]) -> list[Exit]:
+    """Drop the exits of processes that were killed because a scheduler had ended the job."""
+    ends = [line for line in lines if line.rank is None and _CANCELLED.search(line.text)]
+    if not ends:
+        return list(exits)
+    first = {line.file: line.place for line in reversed(ends)}
+    return [
+        one
+        for one in exits
+        if one.signal != SIGKILL or one.line.place < first.get(one.line.file, one.line.place + 1)
+    ]
 
 
 def _with_restarts(lines: list[LogLine]) -> list[LogLine]:
@@ -227,14 +287,14 @@ def _with_restarts(lines: list[LogLine]) -> list[LogLine]:
     if not any(line.is_final for line in lines):
         return lines
     restarts = [line for line in lines if starts_again(line.text)]
-    last = {(line.file, line.rank): line.number for line in restarts}
+    last = {(line.file, line.rank): line.place for line in restarts}
     told = [line.epoch_seconds or 0.0 for line in restarts if line.rank is None]
     latest = max(told, default=-math.inf)
 
     def was_restarted(line: LogLine) -> bool:
         numbers = [last.get((line.file, rank), -1) for rank in {line.rank, None}]
         elsewhere = line.epoch_seconds is not None and latest >= line.epoch_seconds
-        return elsewhere or max(numbers) >= line.number
+        return elsewhere or max(numbers) >= line.place
 
     return [
         msgspec.structs.replace(line, is_final=False)
@@ -254,7 +314,8 @@ class Attempt:
         recorded: DumpComparison | None = None,
     ) -> None:
         lines = _with_restarts(list(lines))
-        self.exits = _without_survivors(exits, lines)
+        self._reports = exits
+        self.exits = _without_cancelled(_without_survivors(exits, lines), lines)
         self.recorded = recorded
         by_rank: dict[int, list[LogLine]] = defaultdict(list)
         by_host: dict[str | None, list[LogLine]] = defaultdict(list)
@@ -277,6 +338,22 @@ class Attempt:
         return any(line.is_final for log in self.logs for line in log.lines)
 
     @property
+    def driver_is_done(self) -> bool:
+        """Whether a file in which no rank speaks says at its end that the work is done, without a
+        complaint."""
+        files: dict[str | None, list[LogLine]] = defaultdict(list)
+        for log in self.hosts.values():
+            for line in log.lines:
+                files[line.file].append(line)
+        for log in self.ranks.values():
+            for file in {line.file for line in log.lines}:
+                files.pop(file, None)
+        return any(
+            _says_done(lines[-1]) and not any(line.pattern for line in lines)
+            for lines in files.values()
+        )
+
+    @property
     def known_ranks(self) -> list[int]:
         """Ranks that print, or whose end is reported."""
         return sorted({*self.ranks, *(one.rank for one in self.exits if one.rank is not None)})
@@ -289,8 +366,8 @@ class Attempt:
     def reported_host(self, rank: int | None) -> str | None:
         """The host of a rank as a launcher reports it, or the only one that is named at all."""
         if rank is not None:
-            for one in self.exits_of(rank):
-                if one.host:
+            for one in self._reports:
+                if one.rank == rank and one.host:
                     return one.host
         return next(iter(self._reported_hosts)) if len(self._reported_hosts) == 1 else None
 
@@ -304,7 +381,7 @@ class Attempt:
 
     @cached_property
     def _reported_hosts(self) -> set[str]:
-        return {host for one in self.exits for host in one.hosts}
+        return {host for one in self._reports for host in one.hosts}
 
     @cached_property
     def _exits_by_rank(self) -> dict[int | None, list[Exit]]:

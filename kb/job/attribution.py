@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import zip_longest
+from datetime import timedelta
+from itertools import islice, pairwise, zip_longest
 
 import msgspec
 
@@ -19,8 +20,8 @@ from kb.job.lines import ATTACHED, Line
 from kb.job.model import AttributedLog, LogLine
 from kb.log.layout import Origin, number_siblings, origin_of
 from kb.log.prefixes import Spoken, split_prefix
-from kb.log.speakers import Way, learn_way
-from kb.log.timestamps import Calendar, read_stamp
+from kb.log.speakers import Way, learn_labels, learn_way
+from kb.log.timestamps import Calendar, Stamp, read_stamp
 from kb.numbers import read_int, read_ints
 from kb.rules import host_pattern
 
@@ -58,8 +59,24 @@ _LAUNCHER = Expression(
     r"|started worker"
 )
 """Narrower than the launchers of `exits.toml`: a rank's own log may well hold `pid=`."""
+_LETTER = Expression(r".{0,40}?(?:^|[\s|\[])[EFC][\s|\]]")
+"""A level of one letter: error, fatal, critical. In front of a stack it tells whose that is."""
 _NAMELESS = Origin()
+_PROCESS = Expression(r".{0,120}?(?:[\w@-]\[(?P<tag>\d{2,7})\]: |\bpid[=:] ?(?P<pid>\d{1,7})\b)")
+"""The id of a process, as syslog and Ray write it in front of a line."""
+_MAX_LABEL_LINES = 2_000
+"""Of the beginning of a file: there a program tells the names of its ranks."""
+_MIN_STEPS_BACK, _STEPS_BACK_PER_STEP_FORTH = 10, 10
+"""Between the times of the first lines of a file whose newest line comes first."""
+_PID_IN_NAME = Expression(r"(?<!\d)\d{3,7}(?!\d)")
+_ATTEMPT = Expression(
+    r"\battempt[ _]?(?:no\.?|number|id)?[ :=#]{0,2}(\d{1,4})\b(?! ?(?:/|of)\b)", re.I
+)
+_ATTEMPT_CHARACTERS = 160
+"""Where a rank that begins says which attempt it is: it says nothing before."""
 _ONLY_RANK = Expression(r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/)\d+", re.IGNORECASE)
+_EXECUTOR = Expression(r"\bStarting executor ID (\d+) on host\b")
+"""What an executor of Spark says first; the number of its container is another one."""
 
 
 class Prescan(msgspec.Struct, frozen=True):
@@ -120,10 +137,18 @@ def one_does_not_end(known: Set[int | str] | Set[int], ended: Set[int | str] | S
 
 def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     """Tell which rank prints which line of a job's files, by their names."""
+    files = {name: _oldest_first(lines) for name, lines in files.items()}
     siblings = number_siblings(list(files))
     origins = _origins(files, siblings)
     samples = {name: _sample(lines, origins[name]) for name, lines in files.items()}
-    ways = {name: learn_way(sample) for name, sample in samples.items()}
+    nameless = [name for name, origin in origins.items() if origin.rank is None]
+    labels = learn_labels(
+        line.text for name in nameless for line in islice(files[name], _MAX_LABEL_LINES)
+    )
+    ways = {
+        name: _way(sample, labels) if origins[name].rank is None else learn_way(sample)
+        for name, sample in samples.items()
+    }
     usual = _usual_way(ways.values()) or _way_of_all(samples, origins)
     raw = [
         list(_raw_lines(origins[name], lines, ways[name] or usual, siblings.get(name)))
@@ -133,6 +158,55 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     identities = identify([line for file in raw for line in file])
     attributed = [line for file in raw for line in _log_lines(file, calendar, identities)]
     return AttributedLog(attributed, identities.ranks_by_pid)
+
+
+def _oldest_first(lines: Sequence[Line]) -> Sequence[Line]:
+    """The lines of a file in the order in which they were printed: exports may begin with the
+    newest. A line without a time belongs to the one before it."""
+    first, last = _first_stamp(lines), _first_stamp(reversed(lines))
+    if first is None or last is None or first.moment <= last.moment:
+        return lines
+    sample = [stamp for line in lines[:_SAMPLE_LINES] if (stamp := read_stamp(line.text))]
+    steps = [later.moment - earlier.moment for earlier, later in pairwise(sample)]
+    back, forth = (
+        sum(step < timedelta() for step in steps),
+        sum(step > timedelta() for step in steps),
+    )
+    if back < _MIN_STEPS_BACK or forth * _STEPS_BACK_PER_STEP_FORTH > back:
+        return lines
+    said: list[list[Line]] = []
+    before: Stamp | None = None
+    for line in lines:
+        stamp = read_stamp(line.text)
+        if said and (stamp is None or (line.number == said[-1][-1].number and stamp == before)):
+            said[-1].append(line)
+        else:
+            said.append([line])
+            before = stamp
+    return [line for part in reversed(said) for line in part]
+
+
+def _first_stamp(lines: Iterable[Line]) -> Stamp | None:
+    stamps = (read_stamp(line.text) for line in islice(lines, _PRESCAN_LINES))
+    return next(filter(None, stamps), None)
+
+
+def _way(sample: Sequence[str], labels: Way | None) -> Way | None:
+    """How a file names its ranks: by their labels, or as its lines show, where the prefixes of
+    launchers do not contradict it: a host may be called `worker-1`."""
+    if labels is not None and (named := labels.fitted(sample)):
+        return named
+    way = learn_way(sample)
+    if way is None:
+        return None
+    told = [
+        (spoken.rank, way.rank(line))
+        for line in sample
+        if not (spoken := split_prefix(line)).is_local
+    ]
+    both = [pair for pair in told if None not in pair]
+    agreed = sum(one == other for one, other in both)
+    return way if not both or 2 * agreed > len(both) else None
 
 
 def _usual_way(ways: Iterable[Way | None]) -> Way | None:
@@ -148,7 +222,7 @@ def _way_of_all(samples: Mapping[str, Sequence[str]], origins: Mapping[str, Orig
     if len(nameless) < 2:
         return None
     beside = zip_longest(*(lines[: _SAMPLE_LINES // len(nameless) + 2] for lines in nameless))
-    return learn_way([line for row in beside for line in row if line is not None])
+    return _way([line for row in beside for line in row if line is not None], None)
 
 
 def _origins(files: Mapping[str, Sequence[Line]], siblings: Mapping[str, int]) -> dict[str, Origin]:
@@ -202,6 +276,9 @@ def _stated_rank(
     lines: Sequence[Line], origin: Origin, way: Way | None, number: int | None
 ) -> int | None:
     own = [line for line in lines if not ATTACHED.match(line.text)]
+    executors = {match[1] for line in own if (match := _EXECUTOR.search(line.text))}
+    if len(executors) == 1:
+        return read_int(executors.pop())
     named = [rank for line in own if way and (rank := way.rank(line.text)) is not None]
     if named:
         many = len(named) > max(_MIN_SHARE_OF_ONE_RANK * len(own), _MIN_LINES_OF_ONE_RANK)
@@ -210,7 +287,7 @@ def _stated_rank(
     if len(marked) == 1 and number is not None:
         return marked.pop()
     stated = set(read_ints(_ONLY_RANK.findall("\n".join(line.text for line in lines))))
-    if origin.host is not None:
+    if origin.host is not None or number is None:
         return stated.pop() if len(stated) == 1 else None
     return number
 
@@ -240,26 +317,37 @@ def _lines_of_one_rank(lines: Iterable[Line], origin: Origin, way: Way | None) -
 def _lines_of_several_ranks(
     lines: Iterable[Line], origin: Origin, way: Way | None
 ) -> Iterator[RawLine]:
-    """A file into which several print. A stack without a name belongs to the rank that complained
-    before it."""
+    """A file into which several print. A line without a name belongs to the rank whose process
+    prints it, and a stack without one to the rank that complained before it."""
     split = [(line, split_prefix(line.text)) for line in lines]
     named = [
         prefixed.rank if prefixed.rank is not None or way is None else way.rank(line.text)
         for line, prefixed in split
     ]
+    processes = [_process(line.text, prefixed) for line, prefixed in split]
+    owners = _owners(processes, named)
+    named = [
+        owners.get(process) if rank is None else rank
+        for process, rank in zip(processes, named, strict=True)
+    ]
     last_index = {rank: index for index, rank in enumerate(named) if rank is not None}
+    stated = _stated_attempts([line.text for line, _prefixed in split], named)
+    attempts: dict[int | None, int] = {}
     attempt, speaker, in_stack, silenced_rank = 0, None, False, None
     for index, ((line, prefixed), rank) in enumerate(zip(split, named, strict=True)):
         if rank is not None:
             silenced_rank = rank if last_index[rank] == index else None
-        if rank is None and in_stack:
+        if rank is None and (in_stack or ATTACHED.match(line.text)):
             rank = speaker
         if line.text.startswith("Traceback"):
             in_stack = True
             rank = speaker
         elif not ATTACHED.match(line.text):
             in_stack = False
-            speaker = rank if line.grade >= Grade.HINT else None
+            complains = line.grade >= Grade.HINT or _LETTER.match(line.text)
+            speaker = rank if complains else None
+        if index in stated:
+            attempts[rank] = stated[index]
         yield RawLine(
             line=line,
             message=_message(line.text, prefixed, way),
@@ -268,12 +356,65 @@ def _lines_of_several_ranks(
             or (way.host(line.text) if way is not None else None)
             or origin.host
             or _syslog_host(line.text),
-            attempt=attempt,
+            attempt=attempt + attempts.get(rank, max(attempts.values(), default=0)),
             stamp=read_stamp(line.text),
             silenced_rank=silenced_rank,
-            maybe_local=prefixed.rank is None,
+            maybe_local=prefixed.is_local
+            or (prefixed.rank is None and (way is None or not way.labels)),
         )
         attempt += bool(_RESTART.search(line.text))
+
+
+_Process = tuple[str | None, str | None]
+"""The first word of a line, where it names the host, and the id of the process."""
+
+
+def _process(line: str, prefixed: Spoken) -> _Process | None:
+    """The process that prints a line, as a transport names it."""
+    match = _PROCESS.match(line) if "]: " in line or "pid" in line else None
+    pid = (match["pid"] or match["tag"]) if match else None
+    host = prefixed.host
+    if host is not None and host in (word := line.split(" ", 1)[0]):
+        return word, pid
+    return None if pid is None else (host, pid)
+
+
+def _owners(
+    processes: Sequence[_Process | None], named: Sequence[int | None]
+) -> dict[_Process | None, int]:
+    """The ranks of processes that name only one; none where two of them name the same."""
+    ranks: dict[_Process, set[int]] = defaultdict(set)
+    for process, rank in zip(processes, named, strict=True):
+        if process is not None and rank is not None:
+            ranks[process].add(rank)
+    single = {process: next(iter(seen)) for process, seen in ranks.items() if len(seen) == 1}
+    counts = Counter(single.values())
+    if len(counts) < 2:
+        return {}
+    return {process: rank for process, rank in single.items() if counts[rank] == 1}
+
+
+def _stated_attempts(lines: Sequence[str], named: Sequence[int | None]) -> dict[int, int]:
+    """By index of a line: the number of the attempt with which its rank begins there. It is one
+    where most ranks state it, each of them once: a reader counts its own tries."""
+    stated: dict[int, dict[int, int]] = defaultdict(dict)
+    often = Counter[tuple[int, int]]()
+    for index, (line, rank) in enumerate(zip(lines, named, strict=True)):
+        if rank is None or "ttempt" not in line:
+            continue
+        match = _ATTEMPT.search(line[:_ATTEMPT_CHARACTERS])
+        number = read_int(match[1]) if match else None
+        if number is not None:
+            stated[number][rank] = index
+            often[number, rank] += 1
+    ranks = len(set(named) - {None})
+    return {
+        index: number
+        for number, places in stated.items()
+        if ranks > 1 and 2 * len(places) > ranks
+        for rank, index in places.items()
+        if often[number, rank] == 1
+    }
 
 
 def _message(line: str, prefixed: Spoken, way: Way | None) -> str:
@@ -301,16 +442,20 @@ def _log_lines(
 ) -> Iterator[LogLine]:
     """The lines of one file, finished: a line without a time has that of its rank's line before."""
     marks_uncaught = _marks_only_uncaught(raw)
+    owner = _owner_of_file(raw, identities)
     epoch_seconds: dict[int | None, float] = {}
     times: dict[int | None, str] = {}
-    for one in raw:
+    for place, one in enumerate(raw):
         rank, host = _rank_and_host(one, identities)
+        if rank is None and owner is not None:
+            rank, host = owner, host or identities.hosts.get(owner)
         seconds = calendar.seconds(one.stamp) if one.stamp else None
         if one.stamp and seconds is not None:
             epoch_seconds[rank], times[rank] = seconds, one.stamp.text
         yield LogLine(
             file=one.line.file,
             number=one.line.number,
+            place=place,
             text=one.line.text,
             message=one.message,
             grade=one.line.grade,
@@ -325,6 +470,17 @@ def _log_lines(
             pattern=classify(one.message, one.line.grade),
             is_final=one.line.is_final,
         )
+
+
+def _owner_of_file(raw: Sequence[RawLine], identities: Identities) -> int | None:
+    """The rank whose process id stands in the name of a file in which nobody tells a rank."""
+    if not raw or any(one.rank is not None for one in raw):
+        return None
+    name = (raw[0].line.file or "").rsplit("/", 1)[-1]
+    pids = read_ints(_PID_IN_NAME.findall(name))
+    return next(
+        (identities.ranks_by_pid[pid] for pid in pids if pid in identities.ranks_by_pid), None
+    )
 
 
 def _marks_only_uncaught(raw: Iterable[RawLine]) -> bool:

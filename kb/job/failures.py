@@ -17,7 +17,10 @@ _NO_FAILURE = re.compile(
 )
 """Parts of stacks and other lines that only look like failures."""
 
-_WARNS = re.compile(r"^.{0,60}?\b(?:warn(?:ing)?|info|debug|notice)\b", re.IGNORECASE)
+_WARNS = re.compile(
+    r"^.{0,60}?(?:\b(?:warn(?:ing)?|info|debug|notice)\b|(?:^|[|\[]) ?(?-i:[WID]) ?[|\]])",
+    re.IGNORECASE,
+)
 _ANYTHING = re.compile("")
 _EXCEPTION = FailurePattern(_ANYTHING, FailureKind.EXCEPTION, FaultRole.SELF_INFLICTED)
 _COMPLAINT = FailurePattern(_ANYTHING, FailureKind.EXCEPTION, FaultRole.UNCLASSIFIED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -68,10 +68,13 @@ class Identities(msgspec.Struct, frozen=True):
 
 def identify(raw_lines: Sequence[RawLine]) -> Identities:
     """Read who is who off the lines of all files."""
-    return Identities(_ranks_by_pid(raw_lines), _hosts(raw_lines), _global_ranks(raw_lines))
+    global_ranks = _global_ranks(raw_lines)
+    return Identities(_ranks_by_pid(raw_lines, global_ranks), _hosts(raw_lines), global_ranks)
 
 
-def _ranks_by_pid(raw_lines: Iterable[RawLine]) -> dict[int, int]:
+def _ranks_by_pid(
+    raw_lines: Iterable[RawLine], global_ranks: Mapping[tuple[str | None, int], int]
+) -> dict[int, int]:
     found: dict[int, int] = {}
     for one in raw_lines:
         if "pid" not in (text := one.line.text.lower()) and "reported by" not in text:
@@ -83,7 +86,8 @@ def _ranks_by_pid(raw_lines: Iterable[RawLine]) -> dict[int, int]:
                 rank, pid = part if match["pid2"] is None and match["pid3"] is None else part[::-1]
                 found.setdefault(pid, rank)
         elif one.rank is not None and (match := _PID.search(one.line.text)):
-            found |= {pid: found.get(pid, one.rank) for pid in read_ints([match[1]])}
+            rank = global_ranks.get((one.host, one.rank), one.rank) if one.maybe_local else one.rank
+            found |= {pid: found.get(pid, rank) for pid in read_ints([match[1]])}
     return found
 
 

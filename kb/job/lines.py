@@ -43,11 +43,12 @@ _PART_OF_TAG = "<std"
 """Of each of them: hardly any line has it, and to look for it costs next to nothing."""
 
 ATTACHED = Expression(
-    r"\s+(?![\s\d.+:-]|(?:INFO|DEBUG|TRACE|WARN\w*|ERROR|CRITICAL|FATAL)\b)|\s*$|frame #\d"
-    r"|<omitting|(?:Original )?Traceback \(|The above exception"
+    r"(?:\s{2,}|\t)(?![\s\d.+:-]|(?:INFO|DEBUG|TRACE|WARN\w*|ERROR|CRITICAL|FATAL)\b)|\s*$"
+    r"|frame #\d|<omitting|(?:Original )?Traceback \(|The above exception"
     r"|During handling|Exception raised from|\[? ?\d+\]? +[./]\S*\(|=+ backtrace"
 )
-"""The beginning of a line that belongs to the one before it, most often a part of a stack."""
+"""The beginning of a line that belongs to the one before it, most often a part of a stack. One
+blank tells nothing: Fortran writes it in front of every line."""
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):

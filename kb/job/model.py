@@ -77,6 +77,7 @@ class Explanation(StrEnum):
     )
     NEVER_JOINED = "a node never joined the rendezvous and left no log"
     DIVERGED = "the values of one rank became nan or inf first and spread to all ranks"
+    PREEMPTED = "the scheduler preempted the job: it needed the nodes for another one"
     STRAGGLER = "one rank is a straggler: it is slower than the others, which wait for it"
 
 
@@ -93,6 +94,8 @@ class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     file: str | None
     number: int
+    place: int
+    """Its place in its file, oldest first: some files begin with the newest line."""
     text: str
     message: str
     """The text without the prefixes that name the rank or host."""

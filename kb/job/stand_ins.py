@@ -3,12 +3,26 @@ failure is looked for. The numbers are ours, so the user sees the hosts alone.""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from kb.expression import Expression
 from kb.job.exits import Exit
 from kb.job.model import AttributedLog, Job, QuotedLine
+from kb.numbers import read_int
+from kb.rules import host_pattern
+
+_ORDINAL = Expression(r"(?P<stem>[a-z].*[-.])(?P<number>\d{1,6})(?:-[bcdfghjklmnpqrstvwxz2-9]{5})?")
+"""The name of a pod: an indexed Job adds five random signs, in which Kubernetes uses no vowels."""
+_STARTS_SEVERAL = Expression(
+    r"torch[./]distributed[./](?:elastic|run|launcher)|\b(?:torchrun|mpirun|mpiexec|deepspeed)\b"
+    r"|\bnproc|\blocal[_ ]rank\b",
+    re.IGNORECASE,
+)
+_MACHINE = Expression(host_pattern("usual_host"))
 
 
 def speaking_hosts(log: AttributedLog, exits: Iterable[Exit]) -> list[str]:
@@ -19,11 +33,25 @@ def speaking_hosts(log: AttributedLog, exits: Iterable[Exit]) -> list[str]:
     return hosts if len(hosts) > 1 else []
 
 
-def number_hosts(log: AttributedLog, hosts: Sequence[str]) -> AttributedLog:
+def pod_ordinals(log: AttributedLog, hosts: Sequence[str]) -> dict[str, int]:
+    """The ranks of pods that are numbered from 0, as those of a StatefulSet or an indexed Job; none
+    of machines, or where a launcher starts several ranks in each."""
+    if any(_STARTS_SEVERAL.search(line.text) for line in log.lines):
+        return {}
+    numbers: dict[str, dict[str, int]] = defaultdict(dict)
+    for host in hosts:
+        match = None if _MACHINE.fullmatch(host) else _ORDINAL.fullmatch(host)
+        if match and (number := read_int(match["number"])) is not None:
+            numbers[match["stem"]][host] = number
+    ranks = max(numbers.values(), key=len, default={})
+    is_most = 2 * len(ranks) > len(hosts)  # machines may speak as well
+    return ranks if is_most and set(ranks.values()) == set(range(len(ranks))) else {}
+
+
+def number_hosts(log: AttributedLog, ranks: Mapping[str, int]) -> AttributedLog:
     """Let the lines of each host be those of one rank."""
-    ranks = {host: rank for rank, host in enumerate(hosts)}
     lines = [
-        msgspec.structs.replace(line, rank=ranks[line.host]) if line.host in ranks else line
+        msgspec.structs.replace(line, rank=ranks.get(line.host)) if line.host else line
         for line in log.lines
     ]
     return msgspec.structs.replace(log, lines=lines)

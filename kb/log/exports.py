@@ -25,8 +25,11 @@ NumberedLine = tuple[int, bytes]
 
 _SNIFFED_LINES = 100
 """Lines in which an export shows itself: an object that is spread over lines has some dozens."""
-_MAX_OBJECT_BYTES = 1 << 18
-"""Of a larger object the lines stay as they are: platforms cut what a program says far earlier."""
+_MAX_OBJECT_BYTES = 1 << 22
+"""Of a larger object the lines stay as they are: platforms cut what a program says far earlier, and
+the answer to a query has some thousands of lines."""
+_STREAMS = re.compile(rb'"resultType"\s*:\s*"streams"')
+"""What Loki answers: its first stream may be longer than what is sniffed at."""
 _LISTS = ("events", "entries", "items", "logs")
 """Under which an export that is one object holds its lines."""
 _SKELETON = re.compile(rb'\s*(?:"\w{1,60}"\s*:\s*)?[\[\]{}]{1,4},?\s*')
@@ -60,7 +63,7 @@ def is_export(head: bytes) -> bool:
     if head.lstrip()[:1] not in (b"{", b"["):
         return False
     lines = enumerate(head.split(b"\n", _SNIFFED_LINES)[:_SNIFFED_LINES], 1)
-    return any(_said(one) for one in _objects(lines))
+    return _STREAMS.search(head) is not None or any(_said(one) for one in _objects(lines))
 
 
 def unwrap(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
@@ -111,7 +114,7 @@ def _said(one: _Object) -> list[NumberedLine]:
         decoded = decode_json(data, object)
     except DamagedError:
         return []
-    said = [(record, list(_lines(record, one))) for record in _records(decoded)]
+    said = [(record, list(_lines(record, part))) for record, part in _records(decoded, one)]
     if not any(lines for _record, lines in said):
         return []
     return [line for record, lines in said for line in lines or _as_it_is(record, one)]
@@ -122,14 +125,39 @@ def _as_it_is(record: object, one: _Object) -> list[NumberedLine]:
     return [(one.lines[0][0], msgspec.json.encode(record))]
 
 
-def _records(decoded: object) -> Iterable[object]:
+def _records(decoded: Any, one: _Object) -> Iterator[tuple[object, _Object]]:  # of JSON
+    """What an export holds, each with the lines in which it stands."""
     if isinstance(decoded, list):
-        return decoded
+        yield from ((record, one) for record in decoded)
+        return
     if isinstance(decoded, dict):
         for name in _LISTS:
             if isinstance(found := decoded.get(name), list):
-                return found
-    return [decoded]
+                yield from ((record, one) for record in found)
+                return
+        if isinstance(streams := _value(decoded, "/data/result"), list):
+            for stream in streams:
+                yield from _values(stream, one)
+            return
+        if isinstance(decoded.get("values"), list):
+            yield from _values(decoded, one)
+            return
+    yield decoded, one
+
+
+def _values(stream: Any, one: _Object) -> Iterator[tuple[object, _Object]]:  # of JSON
+    """The lines of a stream, as Loki answers a query: pairs of a time and a text below the labels
+    of all of them."""
+    labels, values = _value(stream, "/stream"), _value(stream, "/values")
+    place = 0
+    for pair in values if isinstance(labels, dict) and isinstance(values, list) else ():
+        if not (isinstance(pair, list) and len(pair) > 1 and isinstance(pair[0], str)):
+            continue
+        time = pair[0].encode()
+        at = next((n for n in range(place, len(one.lines)) if time in one.lines[n][1]), place)
+        place = min(at + 1, len(one.lines) - 1)
+        record = {"labels": labels, "timestamp": pair[0], "line": pair[1]}
+        yield record, _Object([one.lines[place]])
 
 
 def _lines(record: object, one: _Object) -> Iterator[NumberedLine]:

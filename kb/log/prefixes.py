@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from string import digits
 
 import msgspec
 
@@ -21,7 +22,7 @@ time and a level."""
 _BEGINNING_CHARACTERS = 400
 """The part of a line in which its prefixes are looked for: each is far shorter."""
 
-_NAMED = Expression(r"\?P<(rank|host)>")
+_NAMED = Expression(r"\?P<(rank|local_rank|host)>")
 
 
 class Spoken(msgspec.Struct, frozen=True):
@@ -30,12 +31,15 @@ class Spoken(msgspec.Struct, frozen=True):
     text: str
     rank: int | None = None
     host: str | None = None
+    is_local: bool = False
+    """The rank is counted per host."""
 
 
 @lru_cache(300)  # several readers of a log ask for its last lines, one after the other
 def split_prefix(line: str) -> Spoken:
     """Take the prefixes off a line."""
     rank: int | None = None
+    local_rank: int | None = None
     host: str | None = None
     for _layer in range(_MAX_PREFIXES):
         match = _any_prefix().match(line, 0, _BEGINNING_CHARACTERS)
@@ -44,10 +48,12 @@ def split_prefix(line: str) -> Spoken:
         line = line[match.end() :]
         if match.lastgroup is None:
             continue  # a time
-        found = {name[:4]: value for name, value in match.groupdict().items() if value}
+        found = {name.rstrip(digits): told for name, told in match.groupdict().items() if told}
         rank = read_int(found["rank"]) if rank is None and "rank" in found else rank
+        if local_rank is None and "local_rank" in found:
+            local_rank = read_int(found["local_rank"])
         host = host or found.get("host")
-    return Spoken(line, rank, host)
+    return Spoken(line, local_rank if rank is None else rank, host, rank is None is not local_rank)
 
 
 @cache

@@ -8,6 +8,8 @@ as ranks do: they alternate, while steps and epochs only grow.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
@@ -33,6 +35,17 @@ _MIN_NAMING_SHARE, _MIN_NAMING_LINES = 0.2, 3
 """Share and number of a file's lines that a way must fit: fewer fit by chance."""
 
 
+_LABEL_NAME = r"[A-Za-z][\w.-]{0,40}\d\b"
+_LABEL = re.compile(
+    rf"\brank[ =:#]{{1,2}}(?P<rank>\d{{1,6}}) ?(?:is|=|->) ?(?P<label>{_LABEL_NAME})(?![\w-])"
+    rf"|(?<![\w-])(?P<label2>{_LABEL_NAME}) ?(?:is|=|->) ?"
+    rf"(?:global )?rank[ =:#]{{1,2}}(?P<rank2>\d{{1,6}})\b",
+    re.IGNORECASE,
+)
+"""Where a program says which number a name has: `dp0-tp1 is rank 1`, `rank 1 is dp0-tp1`."""
+_NAMED = re.compile(rf"(?<![\w-])(?P<label>{_LABEL_NAME})(?![\w-])")
+
+
 class Way(msgspec.Struct, frozen=True):
     """How the lines of one file name their rank."""
 
@@ -42,10 +55,15 @@ class Way(msgspec.Struct, frozen=True):
     """The file names more than one rank."""
     in_prefix: bool = False
     """The name stands in front of all messages: nothing before it is a part of one."""
+    labels: tuple[tuple[str, int], ...] = ()
+    """The names of ranks that are no numbers, in order, each with its rank."""
 
     def match(self, line: str) -> re.Match[str] | None:
         """Where a line names its rank."""
-        return self.pattern.search(line[: self.until])
+        if not self.labels:
+            return self.pattern.search(line[: self.until])
+        named = self.pattern.finditer(line[: self.until])
+        return next((match for match in named if self._number(match["label"]) is not None), None)
 
     def without_name(self, line: str) -> str:
         """The line without the name, where it begins with it."""
@@ -59,7 +77,21 @@ class Way(msgspec.Struct, frozen=True):
     def rank(self, line: str) -> int | None:
         """The rank that a line names where the lines of this file do."""
         match = self.match(line)
+        if match and self.labels:
+            return self._number(match["label"])
         return read_int(match["rank"]) if match and "rank" in self.pattern.groupindex else None
+
+    def fitted(self, lines: Sequence[str]) -> Way | None:
+        """The way, read as far as these lines name their rank; None where most do not."""
+        matches = [match for line in lines if (match := self.match(line))]
+        if 2 * len(matches) <= len(lines):
+            return None
+        return msgspec.structs.replace(self, until=_until(matches))
+
+    def _number(self, label: str) -> int | None:
+        place = bisect_left(self.labels, (label, 0))
+        found = self.labels[place : place + 1]
+        return found[0][1] if found and found[0][0] == label else None
 
     def host(self, line: str) -> str | None:
         """The host that a line names where the lines of this file do."""
@@ -90,12 +122,32 @@ def learn_way(lines: Sequence[str]) -> Way | None:
             and fit > best_fit
             and _alternate(ranks)
         ):
-            ends = sorted(match.end() for match in matches)
-            best = Way(pattern, ends[len(ends) * 9 // 10] + _SLACK_CHARACTERS, several=fit[0])
+            best = msgspec.structs.replace(way, until=_until(matches), several=fit[0])
             best_fit = fit
     if best is None or not best.several:
         best = _by_structure(lines) or best
     return best
+
+
+def _until(matches: Iterable[re.Match[str]]) -> int:
+    ends = sorted(match.end() for match in matches)
+    return ends[len(ends) * 9 // 10] + _SLACK_CHARACTERS
+
+
+def learn_labels(lines: Iterable[str]) -> Way | None:
+    """The names of ranks, where a program tells once which number each of them has."""
+    ranks: dict[str, set[int]] = defaultdict(set)
+    for line in lines:
+        if not ("rank" in line and (" is " in line or "=" in line or "->" in line)):
+            continue
+        for match in _LABEL.finditer(line[:_FIELDS_CHARACTERS]):
+            rank = read_int(match["rank"] or match["rank2"])
+            if rank is not None:
+                ranks[match["label"] or match["label2"]].add(rank)
+    single = {label: next(iter(seen)) for label, seen in ranks.items() if len(seen) == 1}
+    if not 1 < len(set(single.values())) == len(single):
+        return None
+    return Way(_NAMED, several=True, labels=tuple(sorted(single.items())))
 
 
 def _by_structure(lines: Sequence[str]) -> Way | None:

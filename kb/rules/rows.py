@@ -51,7 +51,7 @@ class Taken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Prefix(Rule, frozen=True, kw_only=True):
-    """What stands in front of a line; its groups may be `rank` and `host`."""
+    """What stands in front of a line; its groups may be `rank`, `local_rank` and `host`."""
 
     yields: Taken = Taken()
 

@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ RECORDED = Path("benchmarks/jobs")
 BEYOND_THE_RULES = {
     "cfd-writer",
     "ffno-init",
-    "poro-fe",
     "qmc-wait",
     "ray-bandit",
     "ssd-dl",
@@ -573,3 +573,290 @@ def test_how_many_ranks_there_are_is_no_part_of_what_a_rank_says(tmp_path: Path)
     job = job_of(log)
     assert [group.text for group in job.others] == ["model built"]
     assert job.others[0].line == 1
+
+
+def merged(folder: Path, *lines: str) -> Path:
+    return write(folder, {"all.log": "".join(f"{line}\n" for line in lines)})
+
+
+def first_of(*paths: Path) -> tuple[int | None, str]:
+    """Who failed first, and what shows it."""
+    job = job_of(*paths)
+    assert job.failed
+    return job.culprits[0].rank, job.culprits[0].text or ""
+
+
+def test_a_rank_that_never_spoke_is_named_by_those_that_wait_for_it(tmp_path: Path) -> None:
+    work = [f" [{rank}] sweep {n} energy 1.{n}" for n in range(6) for rank in (0, 1, 3)]
+    wait = [" [0] grid: 3 of 4 are here, waiting for task(s) 2"] * 4
+    ended = "TERM_RUNLIMIT: job killed after reaching LSF run time limit."
+    rank, line = first_of(merged(tmp_path, *work, *wait, ended))
+    assert (rank, line) == (2, wait[0].strip())
+
+
+def test_a_process_id_that_a_rank_waits_for_is_no_rank(tmp_path: Path) -> None:
+    work = [f"[{n % 3}] sweep {n}" for n in range(12)]
+    ended = ["[0] waiting for process 4711", "TERM_RUNLIMIT: job killed after reaching time limit."]
+    assert job_of(merged(tmp_path, *work, *ended)).culprits[0].rank in range(3)
+
+
+def test_a_rank_that_was_started_again_may_have_little_left_to_say(tmp_path: Path) -> None:
+    work = [f"{n % 3}: sweep {n}" for n in range(12)]
+    ended = ["srun: error: mars-1: task 1: Exited with exit code 1", "restarting rank 1"]
+    rest = ["1: sweep 12", "1: training finished", "0: training finished", "2: training finished"]
+    assert not job_of(merged(tmp_path, *work, *ended, *rest)).failed
+
+
+def test_a_prefix_that_counts_per_host_gives_way_to_the_rank_behind_it(tmp_path: Path) -> None:
+    for place, host in enumerate(("node-1", "node-2")):
+        work = [f"[worker{n % 2}]: pass {n // 2} of 9" for n in range(12)]
+        marked = [f"[worker{n}]:[rank{2 * place + n}]: Traceback" for n in range(2)]
+        told = "ValueError: bad tile" if host == "node-2" else "ConnectionResetError: gone"
+        ends = [f"[worker{n}]:[rank{2 * place + n}]: ConnectionResetError: gone" for n in range(2)]
+        ends[1] = f"[worker1]:[rank{2 * place + 1}]: {told}"
+        write(tmp_path, {f"{host}.log": "\n".join([*work, *marked, *ends, ""])})
+    assert first_of(tmp_path) == (3, "[worker1]:[rank3]: ValueError: bad tile")
+
+
+def test_a_file_named_by_a_role_is_that_of_the_rank_which_it_states(tmp_path: Path) -> None:
+    files = {
+        f"scout.{n}.txt": f"10:00:01 scout-{n} begins as rank={n}/3\n10:00:09 scout-{n} goes home\n"
+        for n in (1, 2)
+    }
+    told = "10:00:01 chief begins as rank=0/3\n10:00:02 chief opens the table\nKeyError: 'seat'\n"
+    assert first_of(write(tmp_path, files | {"chief.txt": told})) == (0, "KeyError: 'seat'")
+
+
+def test_what_a_process_prints_belongs_to_the_rank_that_its_other_lines_name(
+    tmp_path: Path,
+) -> None:
+    def said(pid: int, text: str) -> str:
+        return f"2026-03-02T10:00:0{pid % 10}+0000 mars-1 feeder[{pid}]: {text}"
+
+    work = [said(9000 + n % 3, f"I part<{n % 3}> batch {n}") for n in range(18)]
+    stack = [
+        "Traceback (most recent call last):",
+        '  File "feed.py", line 3, in pull',
+        "KeyError: 7",
+    ]
+    lines = [line for text in stack for line in (said(9001, text), said(9000, "I part<0> idle"))]
+    assert first_of(merged(tmp_path, *work, *lines)) == (1, said(9001, "KeyError: 7"))
+
+
+def test_a_stack_is_that_of_the_rank_which_speaks_of_an_error_before_it(tmp_path: Path) -> None:
+    work = [f"0.{n} I area{n % 3} turn {n}" for n in range(12)]
+    failed = [
+        "1.1 E area2 turn 13 is given up",
+        "Traceback (most recent call last):",
+        "KeyError: 3",
+    ]
+    ended = ["1.2 C area0 stops all", "MPI_ABORT was invoked on rank 0 in communicator X"]
+    assert first_of(merged(tmp_path, *work, *failed, *ended)) == (2, "KeyError: 3")
+
+
+def test_each_rank_says_which_attempt_it_begins(tmp_path: Path) -> None:
+    lines = []
+    for attempt, (guilty, error) in enumerate([(1, "KeyError: 'a'"), (2, "KeyError: 'b'")]):
+        lines += [f"[pod/crew-{n}/main] crew({n}) attempt {attempt} starts" for n in range(3)]
+        lines += [f"[pod/crew-{n % 3}/main] crew({n % 3}) lap {n}" for n in range(12)]
+        for n in range(3):
+            lines.append(f"[pod/crew-{n}/main] Traceback (most recent call last):")
+            lines.append(f'[pod/crew-{n}/main]   File "row.py", line 7, in pull')
+            told = error if n == guilty else "ConnectionResetError: gone"
+            lines.append(f"[pod/crew-{n}/main] {told}")
+    job = job_of(merged(tmp_path, *lines))
+    assert (job.culprits[0].rank, job.culprits[0].text) == (2, "[pod/crew-2/main] KeyError: 'b'")
+    assert [one.rank for one in job.earlier] == [1]
+
+
+def test_tries_of_a_reader_are_no_attempts_of_the_job(tmp_path: Path) -> None:
+    lines = [f"[{n % 3}] lap {n}" for n in range(12)]
+    lines += [f"[{n}] read of shard: attempt {k} of 3" for n in range(3) for k in (1, 2)]
+    lines += ["[1] KeyError: 'a'"]
+    job = job_of(merged(tmp_path, *lines))
+    assert (job.culprits[0].rank, job.earlier) == (1, ())
+
+
+def test_names_of_ranks_are_learned_where_a_program_tells_their_numbers(tmp_path: Path) -> None:
+    names = {"left2": 2, "left3": 3, "right0": 0, "right1": 1}
+    told = [f"{name}: {name} is rank {rank}" for name, rank in names.items()]
+    work = [f"{name}: row {n}" for n in range(8) for name in names]
+    lines = [*told, *work, "right1: Traceback (most recent call last):", "right1: KeyError: 3"]
+    assert first_of(merged(tmp_path, *lines)) == (1, "right1: KeyError: 3")
+
+
+def test_stacks_of_processes_are_those_of_ranks_that_told_their_pid(tmp_path: Path) -> None:
+    pids = {("sun-1", 0): 501, ("sun-1", 1): 502, ("sun-2", 0): 611, ("sun-2", 1): 612}
+    files: dict[str, str] = {"sun-1/console.txt": "", "sun-2/console.txt": ""}
+    for turn, ((host, local), pid) in product(range(9), pids.items()):
+        said = f"turn {turn} ok" if turn else f"hello, pid {pid}"
+        files[f"{host}/console.txt"] += f"<{host}:{local}> {said}\n"
+        stands = "reduce" if pid != 611 else "refill"
+        files[f"{host}/dump.{pid}.txt"] = (
+            f'Current thread 0x1 (most recent call first):\n  File "a.py", line 3 in {stands}\n'
+            '  File "a.py", line 9 in main\n'
+        )
+    for host in ("sun-1", "sun-2"):
+        stops = [pid for (where, _local), pid in pids.items() if where == host]
+        files[f"{host}/console.txt"] += "".join(f"guard: SIGKILL to pid {pid}\n" for pid in stops)
+    job = job_of(write(tmp_path, files))
+    assert (job.kind, job.culprits[0].rank) == (FailureKind.HANG, 2)
+    assert job.culprits[0].text == 'File "a.py", line 3 in refill'
+
+
+def test_an_exception_because_of_a_lost_peer_is_no_first_failure(tmp_path: Path) -> None:
+    lost = (
+        "12:00:0{}.0 row\nTraceback (most recent call last):\nConnectionResetError: it is away\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\nmesh.TeamIsGone: link down to {}\n"
+    )
+    failed = "12:00:09.0 row\nTraceback (most recent call last):\nValueError: odd\n"
+    files = {f"rank_{n}.log": lost.format(n, n + 1) for n in range(3)} | {"rank_3.log": failed}
+    assert first_of(write(tmp_path, files)) == (3, "ValueError: odd")
+
+
+def test_the_rank_that_did_not_call_the_last_collective_is_the_one_that_hangs(
+    tmp_path: Path,
+) -> None:
+    caught = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=58, OpType=ALLGATHER)"
+    behind = "dump because of a collective timeout. Last enqueued NCCL work: 57, last completed"
+    lines = [f"{n}: [rank{n}]: {caught if n != 2 else behind}" for n in range(4)]
+    ended = ["srun: error: mars-1: tasks 0-1,3: Aborted (core dumped)"]
+    assert first_of(merged(tmp_path, *lines, *ended)) == (2, f"2: [rank2]: {behind}")
+
+
+def test_the_last_words_of_a_rank_may_stand_behind_the_report_of_its_end(tmp_path: Path) -> None:
+    work = [f"[1,{n % 4}]<stdout>: cell {n // 4} flux=  {n}.5" for n in range(24)]
+    abort = ["MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD"]
+    late = ["[1,2]<stderr>: the wall at x=4 has a hole, stop", "[1,2]<stdout>: cell 6 flux= -7.5"]
+    assert first_of(merged(tmp_path, *work, *abort, *late)) == (2, late[0])
+
+
+def test_a_job_that_is_preempted_fails_by_no_rank(tmp_path: Path) -> None:
+    files = {f"rank_{n}.log": f"step 1\nstep 2\ncaught signal 15, bye {n}\n" for n in range(2)}
+    ended = "slurmstepd: error: *** JOB 5 ON mars-1 CANCELLED AT x DUE TO PREEMPTION ***\n"
+    job = job_of(write(tmp_path, files | {"slurm-5.out": ended}))
+    assert (job.failed, job.finding) == (True, Explanation.PREEMPTED)
+    assert (job.culprits[0].rank, job.culprits[0].text) == (None, ended.strip())
+
+
+def exported(pod: str, second: int, text: str) -> str:
+    return json.dumps(
+        {
+            "logName": "projects/p/logs/stderr",
+            "resource": {"labels": {"pod_name": pod}},
+            "textPayload": text,
+            "timestamp": f"2026-03-02T10:00:{second:02}.000000Z",
+        }
+    )
+
+
+@pytest.mark.parametrize("added", ["", "-x7k2p"])
+def test_an_export_may_begin_with_the_newest_line_and_pods_are_ranks(
+    tmp_path: Path, added: str
+) -> None:
+    lines = [exported(f"oar-{n % 4}{added}", n, f"stroke {n}") for n in range(20)]
+    lines += [
+        exported(f"oar-2{added}", 20 + n, text)
+        for n, text in enumerate(["warming up", "KeyError: 3"])
+    ]
+    lines += [exported(f"oar-{n}{added}", 30, "ConnectionResetError: gone") for n in (0, 1, 3)]
+    write(tmp_path, {"newest_first.jsonl": "\n".join([*reversed(lines), ""])})
+    job = job_of(tmp_path)
+    assert (job.culprits[0].rank, job.world_size) == (2, 4)
+    assert job.culprits[0].host == f"oar-2{added}"
+    assert (job.culprits[0].text or "").endswith("KeyError: 3")
+
+
+def test_pods_in_which_a_launcher_starts_several_are_no_ranks(tmp_path: Path) -> None:
+    lines = [exported(f"oar-{n % 2}", n, ("stroke", "rest")[n % 2]) for n in range(20)]
+    lines += [
+        exported("oar-0", 1, "torchrun --nproc-per-node 8"),
+        exported("oar-1", 25, "KeyError: 3"),
+    ]
+    write(tmp_path, {"all.jsonl": "\n".join([*lines, ""])})
+    job = job_of(tmp_path)
+    assert (job.culprits[0].rank, job.culprits[0].host) == (None, "oar-1")
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_what_loki_answers_is_read_stream_by_stream(tmp_path: Path, indent: int | None) -> None:
+    streams = []
+    for n in range(3):
+        said = [f"stroke {k}" for k in range(60)]
+        said.append("KeyError: 'oar'" if n == 1 else "ConnectionResetError: gone")
+        values = [[f"17724456{k:02}000000000", text] for k, text in enumerate(said)]
+        streams.append({"stream": {"pod": f"oar-{n}"}, "values": values[::-1]})
+    answer = {"status": "success", "data": {"resultType": "streams", "result": streams}}
+    write(tmp_path, {"answer.json": json.dumps(answer, indent=indent)})
+    job = job_of(tmp_path)
+    assert job.culprits[0].rank == 1
+    assert (job.culprits[0].text or "").endswith("KeyError: 'oar'")
+    if indent:
+        told = (tmp_path / "answer.json").read_text().split("\n")[(job.culprits[0].line or 0) - 1]
+        assert "KeyError: 'oar'" in told
+
+
+def test_a_kill_by_the_limit_of_time_blames_nobody_and_a_list_of_stalled_ranks_does(
+    tmp_path: Path,
+) -> None:
+    work = [f"[1,{n % 4}]<stdout>:tile {n}" for n in range(20)]
+    last = "[1,3]<stdout>:opening the big tile"
+    stall = ["[1,0]<stderr>:Missing ranks:", "[1,0]<stderr>:3: [grads/reduce_0, grads/reduce_1]"]
+    ends = [
+        "slurmstepd: error: *** JOB 5 ON mars-1 CANCELLED AT x DUE TO TIME LIMIT ***",
+        "mpirun noticed that process rank 1 with PID 7 on node mars-1 exited on signal 9 (Killed).",
+        "RuntimeError: mpirun failed with exit code 137",
+    ]
+    assert first_of(merged(tmp_path, *work, last, *stall * 3, *ends)) == (3, last)
+
+
+def test_a_try_that_is_repeated_is_not_the_failure(tmp_path: Path) -> None:
+    def said(rank: int) -> str:
+        if rank != 1:
+            return "step 1\nstep 2\nConnectionResetError: gone\n"
+        tried = "WARN read failed, retrying: Input/output error\n" * 2
+        return f"step 1\n{tried}ERROR tape 4 is lost: Input/output error\n"
+
+    files = {f"rank_{rank}.log": said(rank) for rank in range(3)}
+    told = first_of(write(tmp_path, files))
+    assert told == (1, "ERROR tape 4 is lost: Input/output error")
+
+
+@pytest.mark.parametrize(("noisy", "failed"), [(3, False), (1, True)])
+def test_noise_of_all_workers_at_the_shutdown_is_no_failure(
+    tmp_path: Path, noisy: int, failed: bool
+) -> None:
+    work = "10:00:01 tile 1\n10:00:02 tile 2\n"
+    noise = "10:00:03 goodbye\nTypeError: NoneType has no queue\n"
+    files = {
+        f"worker-{n}.log": f"{work}{noise if n < noisy else ''}10:00:04 worker left the pool\n"
+        for n in range(3)
+    }
+    files["client.log"] = "all 6 tiles are here\nmosaic finished\n"
+    assert job_of(write(tmp_path, files)).failed is failed
+
+
+def test_a_host_that_is_called_worker_is_no_rank(tmp_path: Path) -> None:
+    out = [f"worker-{n % 4 // 2}: rank {n % 4} lap {n}" for n in range(40)]
+    err = ["worker-1: UserWarning: slow"] * 8
+    err += [f"worker-0: [rank{n}]:[E ] NCCL error: remote process exited" for n in range(2)]
+    err += [
+        "worker-1: [ERROR] ['python', 'a.py', '--local_rank=1'] exits with return code = -7",
+        "worker-0: [ERROR] ['python', 'a.py', '--local_rank=0'] exits with return code = -6",
+    ]
+    files = {"pdsh.out.log": "\n".join([*out, ""]), "pdsh.err.log": "\n".join([*err, ""])}
+    assert first_of(write(tmp_path, files)) == (3, err[-2])
+
+
+def test_the_executor_of_spark_is_the_rank_and_not_its_container(tmp_path: Path) -> None:
+    begins = "10:00:01 INFO Executor: Starting executor ID {} on host mars"
+    works = "10:00:02 INFO Executor: Running task {}.0 in stage 3.0"
+    failed = "10:00:03 ERROR boom\njava.io.IOException: No space left on device\n"
+    files = {}
+    for n in range(1, 4):
+        said = f"{begins.format(n)}\n{works.format(n)}\n{failed if n == 2 else ''}"
+        files[f"mars-{n}/container_01_00000{n + 1}/stderr"] = said
+    tasks = [f"10:00:02 INFO TaskSetManager: Finished task {n}.0 in stage 3.0" for n in range(40)]
+    files["driver.stderr"] = "\n".join([*tasks, "10:00:05 ERROR Aborting job", ""])
+    assert first_of(write(tmp_path, files))[0] == 2

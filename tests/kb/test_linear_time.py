@@ -76,7 +76,7 @@ from kb.log.lines import MAX_LINE_BYTES
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 from kb.log.slots import find_slot
-from kb.log.speakers import learn_way
+from kb.log.speakers import learn_labels, learn_way
 from kb.log.timestamps import read_stamp
 from kb.markdown import parse, read
 from kb.questions import KnownEnvironment
@@ -203,6 +203,7 @@ FUNCTIONS: dict[str, Reader] = {
     "split_prefix": Reader(split_prefix),
     "read_stamp": Reader(read_stamp),
     "learn_way": Reader(lambda text: learn_way([text] * 4)),
+    "learn_labels": Reader(lambda text: learn_labels([f"{text} rank = 3", f"rank 3 is {text}"])),
     "find_slot": Reader(lambda text: find_slot([f"{text}{n % 2} {text} {n}" for n in range(4)])),
     "origin_of": Reader(lambda text: origin_of(_parts_of_a_path(text)), longest=PATH_MAX),
     "is_system_log": Reader(is_system_log),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
@@ -15,6 +16,7 @@ from kb.job.hostlists import read_ranks
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.blame import culprit_of
 from kb.job.root_cause.comparison import last_step, odd_ones
+from kb.numbers import read_int, read_ints
 from kb.rules.rows import FailureKind
 
 _LIST = r"(?P<ranks>\[?\d+(?:(?:, ?| and |-)\d+)*\]?)"
@@ -23,7 +25,7 @@ _NAMED = tuple(
     for pattern in (
         rf"\branks? {_LIST} failed to pass monitoredBarrier",
         rf"\bmissing ranks?:? {_LIST}",
-        rf"\bwaiting (?:for|on) ranks? {_LIST}",
+        rf"\bwaiting (?:for|on) (?:rank|process|worker|task|peer)(?:e?s|\(e?s\))? {_LIST}",
         rf"\branks? {_LIST} (?:did ?n.t|did not|has not|have not|hasn.t) (?:join|reach|call|enter)",
         rf"but didn't join collective[^.\n]*ranks? {_LIST}",
         rf"\btimed out .{{0,40}}\bfrom rank {_LIST}",
@@ -31,6 +33,16 @@ _NAMED = tuple(
 )
 """Lines in which a waiting rank names those that it misses."""
 
+_SEQUENCE = Expression(
+    r"\bSeqNum[=:] ?(?P<called>\d{1,12})|\blast enqueued (?:\w+ )?work: (?P<enqueued>\d{1,12})",
+    re.IGNORECASE,
+)
+"""The number of the last collective that a rank called, as torch tells it."""
+_HEADING = Expression(r"\b(?:Missing|Stalled) ranks:\s*$")
+_LISTED = Expression(r"(?:^|[:>\s])(\d{1,6}): ?\[")
+"""What Horovod prints of a stall: a heading, and below it each rank with the tensors it lacks."""
+_LAST_LISTED_LINES = 8
+"""Last lines of the rank that watches: what is listed earlier was resolved."""
 _WORLD_SIZE = Expression(r"\bWORLD_SIZE=(\d+)")
 
 _RUNNING_FRAME = Expression(
@@ -54,7 +66,8 @@ def absent(attempt: Attempt) -> RootCause | None:
         log for log in attempt.logs if any(line.kind is FailureKind.HANG for line in log.failures)
     ]
     if not waiting and not stopped:
-        return None
+        was_stopped = any(log.role is FaultRole.STOPPED for log in attempt.logs)
+        return _hang(_odd_stacks(attempt.ranks.values())) if was_stopped else None
     return (
         _desync(_odd_worlds(attempt.ranks.values()))
         or _hang(_odd_stacks(attempt.ranks.values()))
@@ -72,11 +85,11 @@ def _hang(odd: list[Culprit]) -> RootCause | None:
 
 def _missing(attempt: Attempt, waiting: list[RankLog], stopped: list[RankLog]) -> RootCause | None:
     """Ranks that others name, that are silent, or that differ; else whoever complains first."""
-    candidates = (
-        _named_missing(attempt, (line for log in waiting for line in log.failures))
-        or _least_advanced(attempt)
-        or odd_ones(list(attempt.ranks.values()))
-    )
+    silent = _never_spoke(attempt)
+    named = _named_missing(attempt, (line for log in waiting for line in log.failures))
+    if silent or (not named and (silent := _behind(attempt.ranks.values()))):
+        return _hang(silent)
+    candidates = named or _least_advanced(attempt) or odd_ones(list(attempt.ranks.values()))
     if not candidates:
         fallback = (
             _desync(_odd_tracebacks(attempt.ranks.values()))
@@ -108,13 +121,57 @@ def _last_line(log: RankLog) -> LogLine | None:
 
 def _named_missing(attempt: Attempt, lines: Iterable[LogLine]) -> list[RankLog]:
     """Ranks that others name as missing, most often named first."""
-    votes: Counter[int] = Counter()
+    votes = Counter(_stalled(attempt))
     for line in lines:
         match = next(filter(None, (pattern.search(line.text) for pattern in _NAMED)), None)
         if match:
             votes.update(set(read_ranks(match["ranks"])))
     named = (rank for rank, _count in votes.most_common())
     return [attempt.ranks[rank] for rank in named if rank in attempt.ranks]
+
+
+def _stalled(attempt: Attempt) -> Iterator[int]:
+    """The ranks that Horovod lists below a heading, in the last lines of the rank that watches."""
+    for log in attempt.ranks.values():
+        for heading, line in pairwise(log.lines[-_LAST_LISTED_LINES:]):
+            if _HEADING.search(heading.text) and (match := _LISTED.search(line.text)):
+                yield from read_ints([match[1]])
+
+
+def _never_spoke(attempt: Attempt) -> list[Culprit]:
+    """The rank that others name as missing up to their end, and that printed nothing at all."""
+    for log in attempt.ranks.values():
+        last = log.lines[-1]
+        match = next(filter(None, (pattern.search(last.text) for pattern in _NAMED)), None)
+        missing = set(read_ranks(match["ranks"])) - attempt.ranks.keys() if match else set()
+        if missing and max(missing) < len(attempt.ranks) + len(missing) < 2 * len(attempt.ranks):
+            return [Culprit(rank, attempt.reported_host(rank), last) for rank in sorted(missing)]
+    return []
+
+
+def _behind(logs: Iterable[RankLog]) -> list[Culprit]:
+    """The few ranks whose last collective is one before that of all others: these wait in it."""
+    called = {log: last for log in logs if (last := _last_collective(log))}
+    counts = Counter(number for number, _line in called.values()).most_common()
+    if len(counts) != 2 or counts[0][1] <= counts[1][1] or counts[1][0] > counts[0][0]:
+        return []
+    behind = counts[1][0]
+    return [
+        Culprit(log.rank, log.host, line)
+        for log, (number, line) in called.items()
+        if number == behind
+    ]
+
+
+def _last_collective(log: RankLog) -> tuple[int, LogLine] | None:
+    """The number of the last collective that a rank called, and the line that tells it."""
+    found: dict[int, LogLine] = {}
+    for line in log.failures:
+        for match in _SEQUENCE.finditer(line.text):
+            number = read_int(match["called"] or match["enqueued"])
+            if number is not None:
+                found.setdefault(number, line)
+    return max(found.items(), key=lambda pair: pair[0], default=None)
 
 
 def _least_advanced(attempt: Attempt) -> list[RankLog]:

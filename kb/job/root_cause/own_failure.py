@@ -27,6 +27,9 @@ _CRASHES = (SIGILL, SIGBUS, SIGFPE, SIGSEGV)
 _BAD_VALUE = Expression(r"\bnan\b|\binf\b|not finite|non-?finite|diverg|overflow", re.IGNORECASE)
 _NAN = Expression(r"(?<![\w.])[+-]?(?:nan|inf)\b", re.IGNORECASE)
 
+_WORDS = Expression(r"[^\W\d]+")
+_LAST_LINES = 3
+"""Everyday lines in which a rank that ends tells why."""
 _TOLERATED_CLOCK_SECONDS = 1.0
 """Steps themselves differ by as much."""
 _MIN_SHARED_STEPS = 3
@@ -36,7 +39,9 @@ _MIN_SHARED_STEPS = 3
 def failed_by_itself(attempt: Attempt) -> RootCause | None:
     """Name the earliest rank that failed by itself, or else those that ended without a word."""
     found = [
-        culprit_of(attempt, log) for log in attempt.logs if log.role >= FaultRole.SELF_INFLICTED
+        culprit_of(attempt, log)
+        for log in attempt.logs
+        if log.role >= FaultRole.SELF_INFLICTED and not _is_told_by_its_ranks(attempt, log)
     ]
     if not found:
         silent = [one for rank in attempt.known_ranks for one in _silent_death(attempt, rank)]
@@ -59,6 +64,17 @@ def failed_by_itself(attempt: Attempt) -> RootCause | None:
         return RootCause(kind, (found[0],), Explanation.DRIVER)
     is_everywhere = len(alike) > 1 and len(alike) >= len(attempt.ranks)
     return RootCause(kind, tuple(alike), _explanation(kind, words, is_everywhere=is_everywhere))
+
+
+def _is_told_by_its_ranks(attempt: Attempt, log: RankLog) -> bool:
+    """Whether the failure without a rank is a launcher's report on ranks that all say themselves
+    why they ended."""
+    if log.rank is not None:
+        return False
+    reported = [one.rank for one in attempt.exits if one.line is log.failure]
+    return bool(reported) and all(
+        rank is not None and explains_itself(attempt.ranks.get(rank)) for rank in reported
+    )
 
 
 def _explanation(kind: FailureKind, words: str, *, is_everywhere: bool) -> Explanation:
@@ -104,13 +120,20 @@ def _silent_death(attempt: Attempt, rank: int) -> Iterator[Culprit]:
 
 
 def _last_words(log: RankLog | None) -> LogLine | None:
-    """The complaint of a rank, or its last line, if it had not printed the like before."""
+    """The complaint of a rank, or the last of its last lines that had not been printed before: what
+    was buffered may come behind it."""
     if log is None:
         return None
     if log.failure:
         return log.failure
-    words = [mask(line.message) for line in log.ordinary]
-    return log.last if words and words.count(words[-1]) == 1 else None
+    said = Counter(_words_of(line) for line in log.ordinary)
+    last = log.ordinary[-_LAST_LINES:]
+    return next((line for line in reversed(last) if said[_words_of(line)] == 1), None)
+
+
+def _words_of(line: LogLine) -> str:
+    """What is left of a line without its numbers and their signs."""
+    return " ".join(_WORDS.findall(mask(line.message)))
 
 
 def _first_to_diverge(logs: Collection[RankLog]) -> list[Culprit]:

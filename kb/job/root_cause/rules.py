@@ -19,11 +19,13 @@ from kb.job.root_cause.missing_node import never_joined
 from kb.job.root_cause.missing_rank import absent
 from kb.job.root_cause.own_failure import failed_by_itself
 from kb.job.root_cause.same_rank import started_twice
+from kb.job.root_cause.stopped_job import preempted
 from kb.job.root_cause.unreachable_host import cut_off
 
 RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
     killed_by_kernel,
     failed_by_itself,
+    preempted,
     recorded_differently,
     mismatched,
     started_twice,
