@@ -16,14 +16,13 @@ import pytest
 from index.signatures import Scanner
 from kb.diagnosis.scan import scan_log
 from kb.evaluate.jobs import read_truths
-from kb.evidence.markers import MARKER_PATTERNS
 from kb.job import FailureKind, Job, analyse
 from kb.job.model import Explanation
 from kb.log import Log
 from kb.log.layout import origin_of
 from kb.log.timestamps import Calendar, read_stamp
+from tests.scanners import markers
 
-MARKERS = Scanner(MARKER_PATTERNS, first_only=False)
 RECORDED = Path("benchmarks/jobs")
 BEYOND_THE_RULES = {
     "cfd-writer",
@@ -37,7 +36,7 @@ BEYOND_THE_RULES = {
 
 
 def job_of(*paths: Path) -> Job:
-    reading = scan_log(Log.from_paths(paths), Scanner([]), MARKERS)
+    reading = scan_log(Log.from_paths(paths), Scanner([]), markers())
     analysis = analyse(reading.files, reading.dumps, reading.damaged_dumps)
     assert analysis is not None
     return analysis.job
@@ -339,7 +338,7 @@ def test_a_failure_in_the_middle_of_a_large_file_is_found(tmp_path: Path) -> Non
 
 def test_names_that_no_layout_knows_are_files(tmp_path: Path) -> None:
     reading = scan_log(
-        Log.from_paths([write(tmp_path, {"notes": "a\n", "übung": "b\n"})]), Scanner([]), MARKERS
+        Log.from_paths([write(tmp_path, {"notes": "a\n", "übung": "b\n"})]), Scanner([]), markers()
     )
     assert analyse(reading.files) is None
 
@@ -507,7 +506,7 @@ def test_a_driver_that_fails_behind_its_ranks_blames_none(tmp_path: Path) -> Non
 
 
 def differences_of(folder: Path) -> list[str]:
-    reading = scan_log(Log.from_paths([folder]), Scanner([]), MARKERS)
+    reading = scan_log(Log.from_paths([folder]), Scanner([]), markers())
     analysis = analyse(reading.files)
     return [f"{one.text} {one.line.number}" for one in analysis.differences] if analysis else []
 
@@ -860,3 +859,16 @@ def test_the_executor_of_spark_is_the_rank_and_not_its_container(tmp_path: Path)
     tasks = [f"10:00:02 INFO TaskSetManager: Finished task {n}.0 in stage 3.0" for n in range(40)]
     files["driver.stderr"] = "\n".join([*tasks, "10:00:05 ERROR Aborting job", ""])
     assert first_of(write(tmp_path, files))[0] == 2
+
+
+def test_an_error_of_a_team_that_says_who_hung_up_is_no_first_failure(tmp_path: Path) -> None:
+    names = ("mesh.PeerLost", "net.LinkClosed", "RuntimeError", "ValueError")
+    said = ("round 9: cut off", "bye", "connection closed by rank 3", "widget 7 is jammed")
+    files = {
+        f"rank{rank}.log": steps()
+        + 'Traceback (most recent call last):\n  File "/opt/train.py", line 3, in main\n'
+        + f"{name}: {text}\n"
+        for rank, (name, text) in enumerate(zip(names, said, strict=True))
+    }
+    job = job_of(write(tmp_path, files))
+    assert [(one.rank, one.text) for one in job.culprits] == [(3, "ValueError: widget 7 is jammed")]
