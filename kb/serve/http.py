@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
 import resource
+import shutil
 import socket
+import threading
 from contextlib import suppress
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -74,8 +77,21 @@ def serve(options: Options, listening: socket.socket, workers: int, notify: Noti
 
 
 def _in_process(options: Options, notify: Notify) -> Any:
+    threading.Thread(target=_end_with_parent, args=(options,), daemon=True).start()
     _tell_by(notify)
     return make_app(options, notify)
+
+
+def _end_with_parent(options: Options) -> None:
+    """Wait for the parent to end, however it does, and remove what it could not: with nobody in
+    charge, a worker would hold the port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        shutil.rmtree(os.environ[SHARED_DIRECTORY], ignore_errors=True)
+        if not options.settings.history:
+            shutil.rmtree(options.talks.parent, ignore_errors=True)
+        os._exit(1)
 
 
 def _tell_by(notify: Notify) -> None:

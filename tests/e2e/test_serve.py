@@ -7,6 +7,7 @@ import gzip
 import http.client
 import http.server
 import json
+import os
 import re
 import resource
 import signal
@@ -29,6 +30,7 @@ from kb.classify.result import ResultRow
 from kb.markdown import read, render
 from tests.conftest import copy_cache
 from tests.e2e.conftest import ANSWER, PATIENCE_S, QUESTION, Small, wait_until
+from tests.e2e.test_ending import of_session
 
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.xdist_group("serve")
@@ -96,6 +98,7 @@ def serving(small: Small, *arguments: str, **variables: str) -> Iterator[Server]
         stderr=subprocess.PIPE,
         cwd=small.home,
         env=small.environment(**variables),
+        start_new_session=True,
     )
     try:
         assert process.stderr
@@ -110,6 +113,8 @@ def serving(small: Small, *arguments: str, **variables: str) -> Iterator[Server]
         yield server
     finally:
         process.kill()
+        for left in of_session(process.pid):
+            os.kill(left, signal.SIGKILL)
         process.communicate()
 
 
@@ -457,6 +462,16 @@ def _case_in_any_process(server: Server, bearer: Mapping[str, str]) -> None:
         answer = server.ask("/v1/chat", json.dumps(message).encode(), {**JSON, **bearer})
         assert answer.status == 200
         message = {"text": said, "case": answer.json["case"]}
+
+
+@pytest.mark.slow
+def test_no_worker_outlives_the_main_process(small: Small, tmp_path: Path) -> None:
+    variables = {"KB_HISTORY": "false", "TMPDIR": str(tmp_path)}
+    with serving(small, "--workers", "2", **variables) as server:
+        assert list(tmp_path.iterdir())
+        server.process.kill()
+        wait_until(lambda: not of_session(server.process.pid), "all processes end")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
