@@ -11,7 +11,8 @@ import shutil
 import signal
 import socket
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -99,11 +100,23 @@ def _forget_talks(options: Options) -> None:
 
 
 class _Server(Server):
-    """The only process. What a second Ctrl-C cancelled, others would tell of at length."""
+    """The only process. What a second Ctrl-C cancelled, the libraries would tell of at length."""
 
     def __init__(self, config: Config, options: Options) -> None:
         super().__init__(config)
         self._options = options
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Those of the library, and HUP, which a lost terminal sends."""
+        before = signal.getsignal(signal.SIGHUP)
+        with super().capture_signals():
+            if before is not signal.SIG_IGN:
+                signal.signal(signal.SIGHUP, self.handle_exit)
+            try:
+                yield
+            finally:
+                signal.signal(signal.SIGHUP, before)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End after what is asked; at once on a second Ctrl-C."""

@@ -531,8 +531,16 @@ def test_ctrl_c_is_for_the_main_process_alone(small: Small) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize(
+    ("workers", "ending"),
+    [
+        ("1", signal.SIGINT),
+        ("1", signal.SIGTERM),
+        ("1", signal.SIGHUP),
+        ("2", signal.SIGINT),
+        ("2", signal.SIGTERM),
+    ],
+)
 def test_the_exit_code_tells_the_signal(small: Small, workers: str, ending: signal.Signals) -> None:
     with serving(small, "--workers", workers) as server:
         os.killpg(server.process.pid, ending)
