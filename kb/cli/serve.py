@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
@@ -16,6 +18,16 @@ from kb.paths import state_directory
 from kb.settings import Settings, load_settings
 
 _MAX_WORKERS = 64
+
+
+class _Range(click.FloatRange):
+    """A range of numbers; the one of click takes `nan`, which is less and more than nothing."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number.", param, ctx)
+        return number
 
 
 @click.command("serve")
@@ -42,7 +54,7 @@ _MAX_WORKERS = 64
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(0.1, 100_000),
+    type=_Range(0.1, 100_000),
     default=20,
     show_default=True,
     help="Requests a second of one client, in each process.",

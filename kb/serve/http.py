@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
 import resource
+import shutil
+import signal
 import socket
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import Any
 
 from uvicorn import Config, Server
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.supervisors import Multiprocess
 
 from index.progress import Notify
 from kb.containment import reason
@@ -23,6 +28,7 @@ from kb.log.clean import strip_controls
 from kb.serve.app import Options, make_app
 from kb.serve.mcp import PATH
 from kb.serve.metrics import SHARED_DIRECTORY
+from kb.serve.team import Team, Worker
 
 HEADER_SECONDS = 10
 """In which the head of a request arrives, from when the connection is there or its last answer is
@@ -36,10 +42,8 @@ MAX_HEAD_BYTES = 16_384
 END_SECONDS = 40
 """At the end: how long open requests have, which is longer than any answer may take."""
 
-_HEALTH_SECONDS = 30
-"""A process that does not answer its parent for so long hangs; building an index takes less."""
-_DEATH = "died"
-"""How uvicorn says, as if it were nothing, that a process ended by itself."""
+_BY_SIGNAL = 128
+"""Added to the number of the signal in the exit code, as in shells."""
 _OPEN_FILES = 65_536
 _BACKLOG = 2_048
 
@@ -51,7 +55,6 @@ def serve(options: Options, listening: socket.socket, workers: int, notify: Noti
     config = Config(
         partial(_in_process, options, notify),
         factory=True,
-        workers=workers,
         http=PatientProtocol,
         ws="none",
         loop="asyncio",
@@ -63,19 +66,64 @@ def serve(options: Options, listening: socket.socket, workers: int, notify: Noti
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_keep_alive=HEADER_SECONDS,
         timeout_graceful_shutdown=END_SECONDS,
-        timeout_worker_healthcheck=_HEALTH_SECONDS,
     )
     if workers == 1:
-        Server(config).run([listening])
+        _Server(config, options).run([listening])
         return
     with TemporaryDirectory(prefix="kb-metrics-") as shared:
         os.environ[SHARED_DIRECTORY] = shared
-        Multiprocess(config, [listening]).run()
+        ending = Team(partial(Worker, config, listening), workers, notify).run()
+    raise SystemExit(_BY_SIGNAL + ending)
 
 
 def _in_process(options: Options, notify: Notify) -> Any:
+    threading.Thread(target=_end_with_parent, args=(options,), daemon=True).start()
     _tell_by(notify)
     return make_app(options, notify)
+
+
+def _end_with_parent(options: Options) -> None:
+    """Wait for the parent to end, however it does, and remove what it could not: with nobody in
+    charge, a worker would hold the port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        shutil.rmtree(os.environ[SHARED_DIRECTORY], ignore_errors=True)
+        _forget_talks(options)
+        os._exit(1)
+
+
+def _forget_talks(options: Options) -> None:
+    """Remove the conversations that are to live no longer than the server."""
+    if not options.settings.history:
+        shutil.rmtree(options.talks.parent, ignore_errors=True)
+
+
+class _Server(Server):
+    """The only process. What a second Ctrl-C cancelled, the libraries would tell of at length."""
+
+    def __init__(self, config: Config, options: Options) -> None:
+        super().__init__(config)
+        self._options = options
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Those of the library, and HUP, which a lost terminal sends."""
+        before = signal.getsignal(signal.SIGHUP)
+        with super().capture_signals():
+            if before is not signal.SIG_IGN:
+                signal.signal(signal.SIGHUP, self.handle_exit)
+            try:
+                yield
+            finally:
+                signal.signal(signal.SIGHUP, before)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End after what is asked; at once on a second Ctrl-C."""
+        if self.should_exit and sig == signal.SIGINT:
+            _forget_talks(self._options)
+            os._exit(_BY_SIGNAL + sig)
+        super().handle_exit(sig, frame)
 
 
 def _tell_by(notify: Notify) -> None:
@@ -111,7 +159,7 @@ class _Messages(logging.Handler):
                 trace = trace.tb_next
             place = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
             self._notify(strip_controls(f"a request failed: {reason(error)}{place}"))
-        elif record.levelno >= logging.ERROR or _DEATH in record.getMessage():
+        elif record.levelno >= logging.ERROR:
             self._notify(strip_controls(record.getMessage()))
 
 

@@ -171,11 +171,25 @@ def mcp_alone(service: Service, roots: Sequence[Path], token: str) -> App:
 
 async def serve_stdio(service: Service, roots: Sequence[Path] = ()) -> None:
     """The server over stdin and stdout, until stdin ends. Reads below `roots`, and below those that
-    the client announces: it runs on the same machine, as the same user."""
+    the client announces: it runs on the same machine, as the same user.
+
+    Raises:
+        KbError: stdin or stdout is closed.
+        OSError: one of them cannot be read or written any more.
+    """
     server = mcp_server(service, roots, ask_client=True)
     stdin = anyio.wrap_file(cast(IO[str], _Messages(sys.stdin.buffer)))
-    async with stdio_server(stdin) as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    sys.stdout.buffer.write(b"")  # where it is closed, the SDK would answer nobody
+    try:
+        async with stdio_server(stdin) as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+    except BaseExceptionGroup as failed:  # of the tasks that read and write
+        raise _first(failed) from None
+
+
+def _first(error: BaseException) -> BaseException:
+    """An error of a group, or the error itself."""
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 def mcp_server(

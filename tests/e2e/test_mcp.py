@@ -272,6 +272,31 @@ def test_odd_calls_are_answered(small: Small, params: str, is_error: bool) -> No
     assert answered_between(small, call.encode())["result"].get("isError", False) is is_error
 
 
+@pytest.mark.parametrize(
+    ("streams", "said"),
+    [
+        ("<&-", "cannot read standard input: it is closed"),
+        (">&-", "cannot write to stdout: it is closed"),
+        (">/dev/full", "cannot read or write: No space left on device"),
+    ],
+)
+def test_a_stream_that_cannot_be_used_is_one_sentence(
+    small: Small, streams: str, said: str
+) -> None:
+    command = f"exec {sys.executable} -P -m kb mcp {streams}"
+    run = small.kb(program=("bash", "-c", command), stdin=lines(INITIALIZE))
+    assert run.returncode == 2
+    assert run.stderr.decode().startswith(f"Error: {said}")
+    assert run.stderr.count(b"\n") == 1
+
+
+def test_an_agent_that_goes_away_ends_it_quietly(small: Small) -> None:
+    command = f"{sys.executable} -P -m kb mcp | true; exit ${{PIPESTATUS[0]}}"
+    run = small.kb(program=("bash", "-c", command), stdin=lines(INITIALIZE))
+    assert run.returncode == 141
+    assert run.stderr == b""
+
+
 def answered_between(small: Small, call: bytes) -> Any:
     """The answer to the call with the id 7, while others are answered too."""
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}

@@ -7,6 +7,7 @@ import gzip
 import http.client
 import http.server
 import json
+import os
 import re
 import resource
 import signal
@@ -29,6 +30,7 @@ from kb.classify.result import ResultRow
 from kb.markdown import read, render
 from tests.conftest import copy_cache
 from tests.e2e.conftest import ANSWER, PATIENCE_S, QUESTION, Small, wait_until
+from tests.e2e.test_ending import of_session
 
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.xdist_group("serve")
@@ -36,6 +38,8 @@ pytestmark = pytest.mark.xdist_group("serve")
 TOKEN = "0123456789abcdef-of-the-tests"
 TEXT = {"Content-Type": "text/plain"}
 JSON = {"Content-Type": "application/json"}
+END_AT_ONCE_S = 5
+"""In which a server ends on a busy machine that has nothing to wait for."""
 FLOOD = 1_200
 """More connections than one process keeps."""
 SCRIPT = b"<script>alert(1)</script>"
@@ -90,12 +94,24 @@ class Server(msgspec.Struct, frozen=True):
 
 @contextmanager
 def serving(small: Small, *arguments: str, **variables: str) -> Iterator[Server]:
-    """A server that ends with the block."""
+    """A server that is ready, and ends with the block."""
+    with starting(small, *arguments, **variables) as (process, port):
+        server = Server(process, port)
+        wait_until(lambda: server.get("/readyz").status == 200, "the server is ready")
+        yield server
+
+
+@contextmanager
+def starting(
+    small: Small, *arguments: str, **variables: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A server that has told its port, and ends with the block."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "kb", "serve", "--port", "0", "--rate", "10000", *arguments],
         stderr=subprocess.PIPE,
         cwd=small.home,
         env=small.environment(**variables),
+        start_new_session=True,
     )
     try:
         assert process.stderr
@@ -105,12 +121,13 @@ def serving(small: Small, *arguments: str, **variables: str) -> Iterator[Server]
             assert said, "the server did not start"
         found = re.search(rb":(\d+)/", said)
         assert found
-        server = Server(process, int(found[1]))
-        wait_until(lambda: server.get("/readyz").status == 200, "the server is ready")
-        yield server
+        with process.stderr:
+            yield process, int(found[1])
     finally:
         process.kill()
-        process.communicate()
+        for left in of_session(process.pid):
+            os.kill(left, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -380,6 +397,15 @@ def test_another_address_needs_a_token(small: Small) -> None:
     assert b"KB_TOKEN" in run.stderr
 
 
+@pytest.mark.parametrize("rate", ["nan", "inf", "-inf", "-1", "0", "x"])
+def test_a_rate_that_limits_nothing_is_one_sentence(small: Small, rate: str) -> None:
+    program = ("timeout", "20", sys.executable, "-m", "kb")
+    run = small.kb("serve", "--port", "0", "--rate", rate, program=program)
+    assert run.returncode == 2, run.stderr
+    assert b"Invalid value for '--rate'" in run.stderr
+    assert b"Serving at" not in run.stderr
+
+
 def test_a_port_that_is_taken_is_one_sentence(small: Small, server: Server) -> None:
     run = small.kb("serve", "--port", str(server.port))
     assert run.returncode == 2
@@ -457,6 +483,133 @@ def _case_in_any_process(server: Server, bearer: Mapping[str, str]) -> None:
         answer = server.ask("/v1/chat", json.dumps(message).encode(), {**JSON, **bearer})
         assert answer.status == 200
         message = {"text": said, "case": answer.json["case"]}
+
+
+@pytest.mark.slow
+def test_no_worker_outlives_the_main_process(small: Small, tmp_path: Path) -> None:
+    variables = {"KB_HISTORY": "false", "TMPDIR": str(tmp_path)}
+    with serving(small, "--workers", "2", **variables) as server:
+        assert list(tmp_path.iterdir())
+        server.process.kill()
+        wait_until(lambda: not of_session(server.process.pid), "all processes end")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [2, 3, 4], ids="{} processes".format)
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_signal_to_all_while_workers_load_is_quiet(
+    small: Small, processes: int, ending: signal.Signals
+) -> None:
+    """As Ctrl-C at a terminal sends it; the processes are the server, what keeps its semaphores,
+    and its workers."""
+    with starting(small, "--workers", "2") as (process, _port):
+        wait_until(lambda: len(of_session(process.pid)) >= processes, "processes of its own")
+        os.killpg(process.pid, ending)
+        asked_at = time.monotonic()
+        assert process.wait(PATIENCE_S) == 128 + ending
+        assert time.monotonic() - asked_at < END_AT_ONCE_S
+        assert process.stderr
+        assert process.stderr.read().strip() == b""
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_for_the_main_process_alone(small: Small) -> None:
+    """Or a worker might end, and tell at length, before its parent has heard it too."""
+    with starting(small, "--workers", "2") as (process, port):
+        wait_until(lambda: len(of_session(process.pid)) == 4, "all processes have started")
+        others = set(of_session(process.pid)) - {process.pid}
+        for other in others:
+            os.kill(other, signal.SIGINT)
+        server = Server(process, port)
+        wait_until(lambda: server.get("/readyz").status == 200, "the server is ready")
+        assert others < set(of_session(process.pid))
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 143
+        assert process.stderr
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("workers", "ending"),
+    [
+        ("1", signal.SIGINT),
+        ("1", signal.SIGTERM),
+        ("1", signal.SIGHUP),
+        ("2", signal.SIGINT),
+        ("2", signal.SIGTERM),
+    ],
+)
+def test_the_exit_code_tells_the_signal(small: Small, workers: str, ending: signal.Signals) -> None:
+    with serving(small, "--workers", workers) as server:
+        os.killpg(server.process.pid, ending)
+        assert server.process.wait(PATIENCE_S) == 128 + ending
+        assert server.process.stderr
+        assert server.process.stderr.read().strip() == b""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_second_ctrl_c_waits_for_no_request(small: Small, tmp_path: Path, workers: str) -> None:
+    variables = {"KB_HISTORY": "false", "TMPDIR": str(tmp_path)}
+    with serving(small, "--workers", workers, **variables) as server, half_a_request(server):
+        os.killpg(server.process.pid, signal.SIGINT)
+        wait_until(lambda: not is_taken(server.port), "the server ends")
+        assert server.process.poll() is None
+        os.killpg(server.process.pid, signal.SIGINT)
+        asked_at = time.monotonic()
+        assert server.process.wait(PATIENCE_S) == 130
+        assert time.monotonic() - asked_at < END_AT_ONCE_S
+        assert server.process.stderr
+        assert server.process.stderr.read().strip() == b""
+    assert not list(tmp_path.iterdir())
+
+
+@contextmanager
+def half_a_request(server: Server) -> Iterator[None]:
+    """A request whose rest does not come."""
+    head = b"POST /v1/diagnose HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as line:
+        line.sendall(head + b"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n")
+        assert b" 100 " in line.recv(1000)  # it is read
+        yield
+
+
+def is_taken(port: int) -> bool:
+    """Whether a connection is taken."""
+    with socket.socket() as line:
+        return line.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_replaced(small: Small) -> None:
+    with serving(small, "--workers", "2") as server:
+        wait_until(lambda: len(of_session(server.process.pid)) == 4, "all processes have started")
+        worker = max(of_session(server.process.pid))
+        os.kill(worker, signal.SIGKILL)
+        assert server.process.stderr
+        assert server.process.stderr.readline() == (
+            f"process {worker} of the server died; another takes its place\n".encode()
+        )
+        wait_until(lambda: len(of_session(server.process.pid)) == 4, "another one has started")
+        assert server.get("/healthz").status == 200
+
+
+@pytest.mark.slow
+def test_hup_replaces_each_worker_and_loses_no_request(small: Small) -> None:
+    with serving(small, "--workers", "2") as server:
+        wait_until(lambda: len(of_session(server.process.pid)) == 4, "all processes have started")
+        *others, first, second = sorted(of_session(server.process.pid))
+        server.process.send_signal(signal.SIGHUP)
+
+        def are_replaced() -> bool:
+            assert server.ask("/v1/diagnose", QUESTION).status == 200
+            now = set(of_session(server.process.pid))
+            return not now & {first, second} and len(now) == 4
+
+        wait_until(are_replaced, "both are replaced")
+        assert set(others) < set(of_session(server.process.pid))
 
 
 @pytest.mark.slow
