@@ -7,8 +7,11 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import FrameType
+from typing import IO
 
 from textual.drivers import linux_driver
 from textual.events import Key
@@ -31,6 +34,29 @@ class _Writer(linux_driver.WriterThread):  # type: ignore[name-defined,misc]
             super().run()
         except OSError:
             os._exit(_GONE)
+
+
+class _Direct:
+    """Writes to the terminal at once, whoever holds the lock of what is to be written."""
+
+    def __init__(self, file: IO[str] | None) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        """Write a text."""
+        if self._file:
+            with suppress(OSError):
+                os.write(self._file.fileno(), text.encode())
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+    def is_alive(self) -> bool:
+        """It can be written to."""
+        return True
 
 
 class _Parser(linux_driver.XTermParser):  # type: ignore[name-defined,misc]
@@ -58,7 +84,7 @@ class TerminalDriver(linux_driver.LinuxDriver):
         self._has_terminal = False
         """Whether its modes are set: not any more from the moment on at which they are set back."""
         self._goes_on = False
-        """Whether they are being set again: one signal may come on top of another."""
+        """Whether they are about to be set again."""
         # Bytes that are no UTF-8 come with a paste from a file in GBK or Latin-1.
         linux_driver.getincrementaldecoder = _replacing  # type: ignore[assignment,attr-defined]
         linux_driver.WriterThread = _Writer  # type: ignore[attr-defined]
@@ -79,12 +105,28 @@ class TerminalDriver(linux_driver.LinuxDriver):
         self._has_terminal = False
         super().stop_application_mode()
 
+    def _sigtstp_application(self, *_: object) -> None:
+        """Give the terminal back and stop."""
+        if not self._soon(super()._sigtstp_application):
+            os.kill(os.getpid(), signal.SIGSTOP)
+
     def _sigcont_application(self, *_: object) -> None:
+        """Take the terminal again; once, for however many signals."""
+        if not self._goes_on:
+            self._goes_on = self._soon(self._go_on)
+
+    def _soon(self, do: Callable[[], object]) -> bool:
+        """Do it when nothing else is being done, if the app still runs: what a signal interrupts
+        may hold the lock of what is to be written."""
+        try:
+            self._loop.call_soon_threadsafe(do)
+        except RuntimeError:
+            return False
+        return True
+
+    def _go_on(self) -> None:
         """Set the modes of the terminal again: whoever had it meanwhile may have set others. What
         stopped the process may have been STOP, of which it was not told."""
-        if self._goes_on:
-            return
-        self._goes_on = True
         try:
             if self._has_terminal:
                 self.suspend_application_mode()
@@ -97,6 +139,7 @@ class TerminalDriver(linux_driver.LinuxDriver):
     def _quit(self, number: int, _frame: FrameType | None) -> None:
         """Die of the signal as without this handler, but give the terminal back before."""
         if self._has_terminal:
+            self._writer_thread = _Direct(self._file)  # type: ignore[assignment]
             self.suspend_application_mode()
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
