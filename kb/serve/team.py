@@ -21,8 +21,10 @@ _HUNG_SECONDS = 30
 """A process that does not answer its parent for so long hangs; building an index takes less."""
 _LOOK_SECONDS = 0.5
 """How long until the processes are asked again how they are."""
-_OF_THE_TERMINAL = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-"""Signals that a terminal sends to all processes of a command at once."""
+_OF_ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that a terminal, or what manages services, sends to all processes at once."""
+_GO_ON = True
+"""What a worker is told when it is asked how it is; else it is to end."""
 _MAX_SIGNALS = 100
 """That are taken at a time; the others wait."""
 
@@ -30,7 +32,7 @@ _SPAWN = multiprocessing.get_context("spawn")
 
 
 class Worker:
-    """A process that answers. It ends on TERM; what the terminal sends, its parent alone hears."""
+    """A process that answers. It ends when its parent says so, who alone hears signals."""
 
     def __init__(self, config: Config, listening: socket.socket) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
@@ -39,7 +41,7 @@ class Worker:
         self.is_ready = False
         self.is_leaving = False
         resource_tracker.ensure_running()  # whose start lets INT through again
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_TERMINAL)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_ALL)
         try:
             self.process.start()
         finally:
@@ -53,7 +55,7 @@ class Worker:
                 self.is_ready = self._pipe.recv()
                 self._asked_at = None
             if self._asked_at is None:
-                self._pipe.send(None)
+                self._pipe.send(_GO_ON)
                 self._asked_at = time.monotonic()
         if self._asked_at and time.monotonic() - self._asked_at > _HUNG_SECONDS:
             self.process.kill()
@@ -62,7 +64,8 @@ class Worker:
         """Let it answer what it has; one that is not ready has nothing."""
         self.is_leaving = True
         if self.is_ready:
-            self.process.terminate()
+            with suppress(OSError):  # it has died
+                self._pipe.send(not _GO_ON)
         else:
             self.process.kill()
 
@@ -74,11 +77,11 @@ def _work(config: Config, listening: socket.socket, parent: Connection) -> None:
 
 
 def _answer(parent: Connection, server: Server) -> None:
-    """Tell the parent, whenever it asks, whether requests are answered."""
+    """Tell the parent, whenever it asks, whether requests are answered, until it says to end."""
     with suppress(EOFError, OSError):
-        while True:
-            parent.recv()
+        while parent.recv() == _GO_ON:
             parent.send(server.started)
+        server.should_exit = True
 
 
 class Team:

@@ -514,13 +514,14 @@ def test_a_signal_to_all_while_workers_load_is_quiet(
 
 
 @pytest.mark.slow
-def test_ctrl_c_is_for_the_main_process_alone(small: Small) -> None:
+def test_a_signal_is_for_the_main_process_alone(small: Small) -> None:
     """Or a worker might end, and tell at length, before its parent has heard it too."""
     with starting(small, "--workers", "2") as (process, port):
         wait_until(lambda: len(of_session(process.pid)) == 4, "all processes have started")
         others = set(of_session(process.pid)) - {process.pid}
         for other in others:
-            os.kill(other, signal.SIGINT)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                os.kill(other, number)
         server = Server(process, port)
         wait_until(lambda: server.get("/readyz").status == 200, "the server is ready")
         assert others < set(of_session(process.pid))
