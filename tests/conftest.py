@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -35,6 +36,14 @@ FOUNDING = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups, each of which runs in one process, begin first: no process ends up alone with one."""
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: looking through it again and again for
+    what can be freed takes a quarter of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
 
 
 @pytest.fixture(scope="session")
