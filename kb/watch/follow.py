@@ -45,6 +45,14 @@ class Added(msgspec.Struct, frozen=True):
     """Its first byte is that of a file: lines are counted from one."""
 
 
+def allow_open_files() -> None:
+    """As many as the system lets this process have: each file that is followed is held open, if
+    it may be."""
+    with suppress(OSError, ValueError):
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def most_open_files() -> int:
     """How many files may be held open."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import resource
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from kb.diagnosis import Diagnosis
 
 _MAX_FILES = 10_000
-"""Followed at once: each costs an open file, and up to 20 kB of memory."""
+"""Followed at once: each costs up to 20 kB of memory, and an open file as far as they go."""
 _MAX_UNKNOWN_SAID = 1_000
 """Failures that nothing known fits: who did not read so many reads no more."""
 _LOOKS_UNTIL_GONE = 10
@@ -39,13 +37,6 @@ class Said(msgspec.Struct, frozen=True):
     verdict: Verdict
     incident: str | None
     kind: str
-
-
-def allow_open_files() -> None:
-    """As many as the system lets this process have: each file that is followed is open."""
-    with suppress(OSError, ValueError):
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class Watcher:
