@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.chinese import shipped, texts_of
+from benchmarks.chinese import texts_of
 from benchmarks.most_shown import SHOWN
 from kb.conversation import Conversation, begin, reply
 from kb.conversation import language as spoken
@@ -54,8 +54,9 @@ KINDS = ("incidents", "playbooks", "checks")
 
 
 @pytest.fixture(scope="module")
-def records() -> Mapping[str, Record]:
-    return shipped()
+def records(knowledge: KnowledgeBase) -> Mapping[str, Record]:
+    guides = knowledge.guides.by_id.values()
+    return {one.id: one for one in (*knowledge.incidents(), *guides)}
 
 
 @pytest.mark.parametrize("kind", KINDS)

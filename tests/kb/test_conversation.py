@@ -12,7 +12,6 @@ import pytest
 
 from kb.conversation import Conversation, ReplyAct, begin, greet, reply
 from kb.corpus.base import KnowledgeBase
-from kb.corpus.directories import IncidentDirectories
 from kb.diagnosis import DONT_KNOW, diagnose
 from kb.evaluate.chat import measure_chat
 from kb.evaluate.chat import talk as simulate_talk
@@ -525,7 +524,7 @@ EVERY_NTH = 3
 
 @pytest.mark.slow
 def test_lookalikes_are_told_apart_within_three_questions(knowledge: KnowledgeBase) -> None:
-    incidents, _problems = IncidentDirectories().load()
+    incidents = knowledge.incidents()
     by_id = {incident.id: incident for incident in incidents}
     groups = lookalikes(incidents, knowledge)
     assert len(groups) >= 50
