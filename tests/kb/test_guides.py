@@ -152,13 +152,6 @@ def test_round_trip_loses_nothing(file: RecordFile) -> None:
 
 
 @pytest.mark.slow
-def test_shipped_guides_pass_the_linter() -> None:
-    directories = [file.path for file in SHIPPED]
-    _count, problems = lint(directories, IncidentDirectories())
-    assert problems == []
-
-
-@pytest.mark.slow
 def test_a_healthy_log_is_no_output_unless_the_check_reads_logs(
     knowledge: KnowledgeBase,
 ) -> None:
