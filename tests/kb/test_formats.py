@@ -126,6 +126,7 @@ def assert_folded_alike(knowledge: KnowledgeBase, log: str, form: Form) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", LOGS)
 @pytest.mark.parametrize("time", [time for row in TIMES for time in row.examples])
 def test_a_log_with_any_time_is_told_alike(knowledge: KnowledgeBase, log: str, time: str) -> None:

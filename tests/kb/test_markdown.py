@@ -106,6 +106,7 @@ MISTAKES = (
 """What is replaced in the record, by what, and the rule and line that are reported."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.path.stem)
 def test_shipped_record_is_written_back_as_it_was_read(file) -> None:
     text = file.path.read_text(encoding="utf-8")

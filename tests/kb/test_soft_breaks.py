@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from kb.corpus.directories import IncidentDirectories, RecordFile
+from kb.corpus.base import KnowledgeBase
 from kb.incident import Incident
 from kb.soft_breaks import join_soft_breaks
 from kb.views.prose import prose
@@ -18,8 +18,6 @@ from tui.prose import inline
 WIDTH = 80
 INDENTS = (2, 5, 6)
 """Columns before the text of a section and of a step, and of a step with a number of two digits."""
-
-SHIPPED = IncidentDirectories().files()
 
 
 @pytest.mark.parametrize(
@@ -66,14 +64,14 @@ def wrapped(paragraph: str, width: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.path.stem)
-def test_a_shipped_record_breaks_only_at_the_width(file: RecordFile) -> None:
-    incident = file.read()
-    console = Console(width=WIDTH, color_system=None)
-    with console.capture() as capture:
-        console.print(render(incident))
-    screen = "\n".join(map(str.strip, capture.get().split("\n")))
-    for passage in passages(incident):
-        for paragraph in paragraphs(passage):
-            assert prose(paragraph).plain in inline(passage).plain.split("\n")
-            assert any(wrapped(paragraph, WIDTH - indent) in screen for indent in INDENTS)
+def test_a_shipped_record_breaks_only_at_the_width(knowledge: KnowledgeBase) -> None:
+    for incident in knowledge.incidents():
+        console = Console(width=WIDTH, color_system=None)
+        with console.capture() as capture:
+            console.print(render(incident))
+        screen = "\n".join(map(str.strip, capture.get().split("\n")))
+        for passage in passages(incident):
+            for paragraph in paragraphs(passage):
+                assert prose(paragraph).plain in inline(passage).plain.split("\n"), incident.id
+                shown = (wrapped(paragraph, WIDTH - indent) in screen for indent in INDENTS)
+                assert any(shown), (incident.id, paragraph)
