@@ -7,6 +7,7 @@ its own, which is written whole whenever something happens.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,9 +25,11 @@ from kb.errors import KbError, OutputError, short_name
 from kb.evidence.secrets import blank_secrets
 from kb.files import read_regular, write_whole
 from kb.log.clean import decode_path, replace_surrogates
+from kb.log.reader import log_files
 from kb.paths import state_directory
 from kb.settings import Settings
 from kb.verdict import Verdict
+from kb.walk import ignore_closed
 
 MAX_SESSIONS_KEPT = 50
 """Number of cases; older ones are forgotten."""
@@ -288,16 +291,28 @@ def paths_again(session: Session) -> tuple[list[Path], list[str]]:
     paths, notices = [], []
     changed = session.changed_paths
     for path in map(Path, session.paths):
-        if not (path.is_file() or path.is_dir()):
-            why = "can be read only once" if path.exists() else "is gone"
+        if why := _why_not_again(path):
             notices.append(f"{short_name(path)} {why}; the case goes on without it")
-        elif not os.access(path, os.R_OK):
-            notices.append(f"{short_name(path)} cannot be read; the case goes on without it")
         else:
             paths.append(path)
             if str(path) in changed:
                 notices.append(f"{short_name(path)} changed since; it is read as it is now")
     return paths, notices
+
+
+def _why_not_again(path: Path) -> str | None:
+    """Why the logs at a path cannot be read again; None where one of them can."""
+    if not (path.is_file() or path.is_dir()):
+        return "can be read only once" if path.exists() else "is gone"
+    if not os.access(path, os.R_OK):
+        return "cannot be read"
+    if path.is_dir() and not any(os.access(log, os.R_OK) for log in _logs_of(path)):
+        return "holds no log that can be read"
+    return None
+
+
+def _logs_of(directory: Path) -> list[Path]:
+    return sorted(log_files(directory, ignore_closed))
 
 
 def _remove(path: Path) -> None:
@@ -313,12 +328,22 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _stamp(path: Path) -> str:
-    """What changes with the content of a file; nothing of what is no file."""
+    """What changes with the content of a log, or of those in a directory; nothing of what is
+    neither."""
     try:
-        found = path.stat()
+        if path.is_file():
+            return _state(path)
+        if path.is_dir():
+            states = "\n".join(f"{log} {_state(log)}" for log in _logs_of(path))
+            return hashlib.sha256(states.encode("utf-8", "surrogateescape")).hexdigest()
     except (OSError, ValueError):
-        return ""
-    return f"{found.st_size} {found.st_mtime_ns}" if path.is_file() else ""
+        pass
+    return ""
+
+
+def _state(path: Path) -> str:
+    found = path.stat()
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
 def _now() -> datetime:

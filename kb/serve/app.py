@@ -59,7 +59,7 @@ def make_app(options: Options, notify: Notify) -> Starlette:
     diagnoses = Diagnoses(turns, metrics)
     pages = WebPages(turns, diagnoses, library)
     links = Links(options.settings.alerts_to, options.settings.public_url)
-    talks = Talks(options.talks)
+    talks = Talks(options.talks, notify)
     mcp = mcp_app(turns.service, loopback=not options.rules.token, talks=talks)
     opening: list[Future[int]] = []
 

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kb.conversation import Conversation
@@ -86,7 +87,8 @@ class SharedCases(Cases):
         """Keep a case for all processes."""
         handle = await super().keep(case)
         opening = await asyncio.to_thread(blank_secrets, case.told.pop())
-        await self.tell(handle, case, opening)
+        with suppress(KbError):  # the diagnosis is told, and the next call that there is no case
+            await self.tell(handle, case, opening)
         return handle
 
     async def find(self, handle: str) -> Case:

@@ -17,7 +17,7 @@ from index.progress import Notify
 from kb.conversation import Conversation
 from kb.errors import OutputError
 from kb.files import write_new
-from kb.serve.refusal import wrong
+from kb.serve.refusal import busy, wrong
 
 KEPT_SECONDS = 24 * 3600
 """After the last message; a night and the morning after it."""
@@ -57,53 +57,40 @@ def new_id() -> str:
 
 
 def prepare(path: Path, notify: Notify) -> None:
-    """Make the file before anybody is served. A damaged one is set aside, and that is told.
+    """Make the file before anybody is served.
 
     Raises:
         OutputError: it cannot be made.
     """
     try:
-        try:
-            Talks(path)
-        except sqlite3.OperationalError as error:
-            raise OutputError(f"cannot keep conversations in {path}: {error}") from error
-        except sqlite3.DatabaseError:
-            aside = path.replace(write_new(path.with_stem(f"{path.stem}.damaged"), b""))
-            for rest in ("-wal", "-shm"):
-                path.with_name(path.name + rest).unlink(missing_ok=True)
-            Talks(path)
-            notify(
-                f"the file of the conversations was damaged; kept it as {aside}, began a new one"
-            )
-    except OSError as error:
+        Talks(path, notify)
+    except (OSError, sqlite3.Error) as error:
         raise OutputError(
-            f"cannot keep conversations in {path.parent}: {error.strerror or error}; make it"
-            " writable, or set KB_STATE to another directory"
+            f"cannot keep conversations in {path.parent}: {_reason(error)}; make it writable, or"
+            " set KB_STATE to another directory"
         ) from error
 
 
 class Talks:
     """The messages of all cases."""
 
-    def __init__(self, path: Path) -> None:
-        """The file is for the user alone.
+    def __init__(self, path: Path, notify: Notify) -> None:
+        """The file is for the user alone. A damaged one is set aside, and `notify` is told.
 
         Raises:
             OSError: it cannot be made.
+            sqlite3.Error: it cannot be used.
         """
-        make_directory(path.parent)
-        make_file(path)
         self._path = path
+        self._notify = notify
         self._live: OrderedDict[str, tuple[int, Conversation]] = OrderedDict()
-        with self._opened() as database:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.executescript(_TABLES)
+        self._connected().close()
 
     def messages(self, case: str) -> list[str]:
         """What was said, in order.
 
         Raises:
-            RefusedError: there is no such case any more.
+            RefusedError: there is no such case any more, or the file cannot be used.
         """
         with self._opened() as database:
             rows = database.execute(
@@ -123,7 +110,7 @@ class Talks:
         """Keep a message behind what was said.
 
         Raises:
-            RefusedError: another message came first.
+            RefusedError: another message came first, or the file cannot be used.
         """
         try:
             with self._opened() as database:
@@ -151,8 +138,63 @@ class Talks:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS)) as database, database:
-            yield database
+        try:
+            with closing(self._connected()) as database, database:
+                yield database
+        except sqlite3.IntegrityError:
+            raise
+        except (OSError, sqlite3.Error) as error:
+            if _is_damage(error):
+                self._set_aside()
+            self._notify(f"cannot keep conversations in {self._path}: {_reason(error)}")
+            raise busy(
+                "the conversation cannot be kept at the moment; the server's messages say why, and"
+                " /v1/diagnose answers without one"
+            ) from error
+
+    def _connected(self) -> sqlite3.Connection:
+        """The file as it has to be, whatever was done to it since the last time."""
+        make_directory(self._path.parent)
+        make_file(self._path)
+        try:
+            return self._with_tables()
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            self._set_aside()
+            return self._with_tables()
+
+    def _with_tables(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS)
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.executescript(_TABLES)
+        except sqlite3.Error:
+            database.close()
+            raise
+        return database
+
+    def _set_aside(self) -> None:
+        aside = self._path.replace(
+            write_new(self._path.with_stem(f"{self._path.stem}.damaged"), b"")
+        )
+        for rest in ("-wal", "-shm"):
+            self._path.with_name(self._path.name + rest).unlink(missing_ok=True)
+        make_file(self._path)
+        self._notify(
+            f"the file of the conversations was damaged; kept it as {aside}, began a new one"
+        )
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether another try would find the same; what the system refuses, or others hold, passes."""
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(
+        error, sqlite3.OperationalError
+    )
+
+
+def _reason(error: OSError | sqlite3.Error) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def check_fits(said: list[str], text: str) -> None:

@@ -203,6 +203,41 @@ def test_a_log_that_changed_is_named(small: Small, tmp_path: Path) -> None:
     assert b"train.log line 3" in b" ".join(changed.stdout.split())
 
 
+def job_of(directory: Path) -> Path:
+    """The directory of a job with one log that tells what happened."""
+    directory.mkdir()
+    (directory / "rank0.log").write_text(f"step 1\n{SHM}\n")
+    return directory
+
+
+@pytest.mark.parametrize("change", ["a log is gone", "a log is written on", "a log is new"])
+def test_a_job_whose_logs_changed_is_named(small: Small, tmp_path: Path, change: str) -> None:
+    job = job_of(tmp_path / "job")
+    (job / "rank1.log").write_text("step 1\n")
+    chat(small, "-f", job, said="why\n")
+    assert b"changed" not in chat(small, "--resume").stderr
+    match change:
+        case "a log is gone":
+            (job / "rank1.log").unlink()
+        case "a log is written on":
+            (job / "rank1.log").write_text("step 1\nstep 2\n")
+        case _:
+            (job / "rank2.log").write_text("step 1\n")
+    assert b"job changed since; it is read as it is now" in chat(small, "--resume").stderr
+
+
+def test_a_case_goes_on_without_the_logs_of_a_job_that_was_emptied(
+    small: Small, tmp_path: Path
+) -> None:
+    job = job_of(tmp_path / "job")
+    chat(small, "-f", job, said="why\n")
+    (job / "rank0.log").unlink()
+    again = chat(small, "--resume", said=f"{SHM}\n")
+    assert again.returncode == 0, again.stderr
+    assert b"job holds no log that can be read; the case goes on without it" in again.stderr
+    assert ANSWER.encode() in again.stdout
+
+
 def test_cases_are_listed_gone_on_with_by_id_and_forgotten(small: Small) -> None:
     chat(small, SHM, said="we run torch 2.6.0\n")
     chat(small, "it hangs", said="since yesterday\n")

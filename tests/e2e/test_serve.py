@@ -10,6 +10,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -421,6 +422,47 @@ def test_a_damaged_file_of_conversations_is_set_aside(small: Small, tmp_path: Pa
         message = json.dumps({"text": "why?", "case": case}).encode()
         assert server.ask("/v1/chat", message, JSON).status == 200
     assert (tmp_path / "serve" / "talks.damaged.sqlite").read_bytes().startswith(b"no database")
+
+
+def begins_a_case(server: Server) -> Answer:
+    return server.ask("/v1/chat", json.dumps({"text": QUESTION.decode()}).encode(), JSON)
+
+
+@pytest.mark.parametrize("harm", ["file removed", "directory removed", "emptied", "overwritten"])
+def test_conversations_go_on_when_their_file_is_harmed_meanwhile(
+    small: Small, tmp_path: Path, harm: str
+) -> None:
+    talks = tmp_path / "serve" / "talks.sqlite"
+    with serving(small, KB_STATE=str(tmp_path)) as server:
+        assert begins_a_case(server).status == 200
+        match harm:
+            case "file removed":
+                talks.unlink()
+            case "directory removed":
+                shutil.rmtree(talks.parent)
+            case "emptied":
+                talks.write_bytes(b"")
+            case _:
+                talks.write_bytes(b"no database at all" * 1_000)
+        begun = begins_a_case(server)
+        assert begun.status == 200, begun.body
+        message = json.dumps({"text": "why?", "case": begun.json["case"]}).encode()
+        assert server.ask("/v1/chat", message, JSON).status == 200
+
+
+def test_a_conversation_that_cannot_be_kept_is_the_servers_fault_and_passes(
+    small: Small, tmp_path: Path
+) -> None:
+    with serving(small, KB_STATE=str(tmp_path)) as server:
+        assert begins_a_case(server).status == 200
+        (tmp_path / "serve").rename(tmp_path / "away")
+        (tmp_path / "serve").write_bytes(b"")
+        refused = begins_a_case(server)
+        assert refused.status == 503
+        assert "cannot be kept" in refused.json["error"]
+        assert int(refused.headers["retry-after"]) >= 1
+        (tmp_path / "serve").unlink()
+        assert begins_a_case(server).status == 200
 
 
 def test_where_no_conversation_can_be_kept_nobody_is_served(small: Small, tmp_path: Path) -> None:
