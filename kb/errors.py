@@ -6,7 +6,8 @@ Errors raised on purpose. Each message tells the user in one sentence what to do
   x IncidentError     one incident file is wrong; carries its problems (path, line, rule code, help)
   x CorpusError       a directory of incidents cannot be used
   x DamagedError      stored JSON was cut off, rotted, or edited into something else
-  x LogError          input that cannot be read; carries the path
+  x LogError          input that cannot be read
+    x NothingReadError  of all that was given, nothing could be read
   x MissingExtraError an optional dependency is not installed; says how to install it
   x OutputError       a file of results cannot be written or continued
   x RunError          a command is not run here, or did not run to its end
@@ -30,6 +31,7 @@ __all__ = [
     "KbError",
     "LogError",
     "MissingExtraError",
+    "NothingReadError",
     "OutputError",
     "SettingsError",
     "short_name",
@@ -88,8 +90,17 @@ class LogError(KbError):
     """Input that cannot be read."""
 
     def __init__(self, path: Path | str, reason: str) -> None:
-        self.path = path
         super().__init__(f"cannot read {short_name(path)}: {reason}")
+
+
+class NothingReadError(LogError):
+    """Nothing of the input can be read."""
+
+    def __init__(self, losses: Sequence[str]) -> None:
+        """`losses` tell what could not be read, of each file one or more."""
+        first, *others = losses
+        told = f"none of the {len(losses)} files can be read; {first}" if others else first
+        KbError.__init__(self, f"{told}; nothing is left to diagnose")
 
 
 class MissingExtraError(KbError):

@@ -6,7 +6,7 @@ the blocks together is read here in their order, so the result is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,7 +16,7 @@ from index.signatures import Scanner
 from kb.checks.model import CollectedOutput
 from kb.checks.recognise import OutputKeeper, Window, whole_output
 from kb.containment import contained
-from kb.errors import KbError
+from kb.errors import KbError, NothingReadError
 from kb.evidence.collector import Collector
 from kb.evidence.marked import Findings, MarkedBlock
 from kb.job.lines import Line, LineKeeper, line_budget
@@ -96,7 +96,8 @@ def scan_log(
 
     Raises:
         LogError: a source cannot be read.
-        KbError: none of several sources can be read, or a range was scanned for other patterns.
+        NothingReadError: none of the sources can be read.
+        KbError: a range was scanned for other patterns.
     """
     scanned = ScannedLog(Collector(signatures), {}, [], set(), [], [], [])
     budget = line_budget(len(log.sources))
@@ -129,13 +130,8 @@ def scan_log(
         scanned.losses.extend(losses[:1])
         scanned.files.setdefault(source.name or "", []).extend(keeper.lines())
     if log.losses and len(log.losses) == len(log.sources) and scanned.is_empty:
-        raise KbError(_none_read(log.losses))
+        raise NothingReadError(log.losses)
     return scanned
-
-
-def _none_read(losses: Sequence[str]) -> str:
-    first, *others = losses
-    return f"none of the {len(losses)} files can be read; {first}" if others else first
 
 
 def _marked(

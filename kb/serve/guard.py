@@ -176,8 +176,19 @@ def _refuse_other_sites(request: HTTPConnection) -> None:
     """A page of another site could make a browser ask with the token that it knows. It may link."""
     headers = request.headers
     links = request.scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
-    if headers.get("sec-fetch-site") == "cross-site" and not links:
+    if _comes_from_elsewhere(headers) and not links:
         raise wrong("another site may not ask in your name", HTTPStatus.FORBIDDEN)
+
+
+def _comes_from_elsewhere(headers: Headers) -> bool:
+    """By what a browser says of its own; old ones, and all over plain HTTP to other machines, say
+    only the origin of what is sent."""
+    if site := headers.get("sec-fetch-site"):
+        return site == "cross-site"
+    origin = headers.get("origin")
+    return (
+        origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower()
+    )
 
 
 def _refuse_other_names(headers: Headers) -> None:

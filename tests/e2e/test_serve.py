@@ -316,11 +316,23 @@ def test_a_flood_of_idle_connections_locks_nobody_out(server: Server) -> None:
         assert [server.ask("/v1/diagnose", QUESTION).status for _ in range(5)] == [200] * 5
 
 
+@pytest.mark.slow
+def test_a_compressed_log_without_any_text_is_the_askers_fault(server: Server) -> None:
+    packed = gzip.compress(bytes(300_000_000), 1)
+    answer = server.ask("/v1/diagnose", packed, {"Content-Type": "application/gzip"})
+    assert answer.status == 422
+    assert "expands to more than" in answer.json["error"]
+
+
 def test_other_sites_and_names_are_refused(server: Server) -> None:
     assert server.get("/v1/records", Host="evil.example").status == 403
     body, headers = form(a_log=QUESTION)
     cross = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert server.ask("/ask", body, {**headers, **cross}).status == 403
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:1"):
+        assert server.ask("/v1/diagnose", body, {**headers, "Origin": origin}).status == 403, origin
+    own = {"Origin": f"http://127.0.0.1:{server.port}"}
+    assert server.ask("/v1/diagnose", body, {**headers, **own}).status == 200
     linked = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}
     assert server.get(f"/incidents/{ANSWER}", **linked).status == 200
 
