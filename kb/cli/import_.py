@@ -162,7 +162,15 @@ def _forget(name: str) -> None:
 
 
 def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
-    pairs = dict(column.partition("=")[::2] for column in columns)
-    if not all(field and column for field, column in pairs.items()):
-        raise click.UsageError("write --map as FIELD=COLUMN, such as --map title=Summary")
-    return pairs
+    from kb.backlog.sources import FIELDS
+
+    mapping: dict[str, str] = {}
+    for field, _, column in (one.partition("=") for one in columns):
+        if not (field and column):
+            raise click.UsageError("write --map as FIELD=COLUMN, such as --map title=Summary")
+        if field not in FIELDS:
+            raise click.UsageError(unknown("field", field, FIELDS, f"there is {', '.join(FIELDS)}"))
+        if field in mapping:
+            raise click.UsageError(f"--map names the column of {field} twice")
+        mapping[field] = column
+    return mapping

@@ -177,6 +177,8 @@ def test_a_bundle_carries_an_import_to_another_machine(
         ("--forget", "nobody"),
         ("nowhere.json", "--into", "../up"),
         ("nowhere.json", "--into", "team", "--map", "title"),
+        ("nowhere.json", "--into", "team", "--map", "titel=Kurz"),
+        ("nowhere.json", "--into", "team", "--map", "title=Kurz", "--map", "title=Lang"),
     ],
 )
 def test_wrong_use_is_one_sentence(kb: Run, arguments: tuple[str, ...]) -> None:

@@ -152,6 +152,15 @@ def test_a_broken_line_does_not_take_the_others_away(tmp_path: Path) -> None:
     assert [str(one) for one in skipped(path)] == ["issues.jsonl#2: cannot be read (no JSON)"]
 
 
+def test_what_is_no_report_among_reports_is_counted(tmp_path: Path) -> None:
+    issue = {"number": 1, "title": "It stalls", "body": "after an upgrade", "state": "closed"}
+    path = tmp_path / "issues.json"
+    path.write_text(json.dumps([issue, None, 5, "x", {}, {"number": 2, "title": None}]))
+    assert [(one.source, one.why) for one in skipped(path)] == [
+        (f"issues.json#{place}", Why.NO_REPORTS) for place in range(2, 7)
+    ]
+
+
 def test_gitlab_jira_and_status_pages(tmp_path: Path) -> None:
     gitlab = {
         "iid": 3,

@@ -197,18 +197,25 @@ def _of_json(
     comments: Mapping[str, list[object]],
     mapping: Mapping[str, str],
 ) -> Found:
-    values = values_of_lines(lines(text)) if are_lines(head) else values_in(chunks(text))
-    number, found = 0, False
-    for place, value in enumerate(values, 1):
-        if value is None:
-            yield Skipped(f"{file}#{place}", Why.BROKEN, "no JSON")
+    by_line = are_lines(head)
+    number, barren = 0, []
+    for place, value in enumerate(
+        values_of_lines(lines(text)) if by_line else values_in(chunks(text)), 1
+    ):
+        before = number
         for fields in objects_in(value, mapping):
-            number, found = number + 1, True
+            number += 1
             if isinstance(fields, Why):
                 yield Skipped(f"{file}#{number}", fields)
             else:
                 yield thread_of(fields, file, number, comments.get(str(fields.get("number")), ()))
-    if not found:
+        if by_line and value is None:
+            yield Skipped(f"{file}#{place}", Why.BROKEN, "no JSON")
+        elif number == before:
+            barren.append(place)
+    # Of data that are no reports at all, one notice is enough.
+    yield from (Skipped(f"{file}#{place}", Why.NO_REPORTS) for place in barren if number)
+    if not number:
         yield Skipped(file, Why.NO_REPORTS)
 
 

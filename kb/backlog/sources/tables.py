@@ -41,6 +41,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What the columns of a field are called, the most telling name first."""
 
+FIELDS = tuple(_NAMES)
+"""What a column can hold, as `--map` names it."""
 _FEW_WORDS = 4
 """A state has so many words at most; a resolution that was written down has more."""
 _SAMPLE_ROWS = 50

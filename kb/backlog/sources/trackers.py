@@ -57,6 +57,8 @@ _BOT = re.compile(
 )
 _MONOLOGUE = 4
 """Answers that nobody gives to themselves in a row."""
+FIELDS = tuple(_NAMES)
+"""Of a thread, as `--map` names them."""
 _MAX_DEPTH = 12
 """Levels of wrapping looked through for threads."""
 _MAX_POSTS = 500
