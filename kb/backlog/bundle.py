@@ -58,7 +58,7 @@ def _private(path: str, flags: int) -> int:
 
 def _write(store: BacklogStore, file: BinaryIO) -> int:
     count = 0
-    with zstandard.ZstdCompressor(9).stream_writer(file, closefd=False) as out:
+    with zstandard.ZstdCompressor(9, write_checksum=True).stream_writer(file, closefd=False) as out:
         file.write(_MAGIC)
         out.write(msgspec.json.encode(_Head(store.encoder())) + b"\n")
         for filed, vector in store.everything():

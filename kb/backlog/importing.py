@@ -19,7 +19,7 @@ from index.progress import Notify
 from index.progress import Report as Progress
 from kb.backlog.gist import gist_of
 from kb.backlog.model import Thread
-from kb.backlog.report import to_report
+from kb.backlog.report import to_report, with_safe_address
 from kb.backlog.sources import Skipped, Source, read_source, sources_below
 from kb.backlog.store import BacklogStore, Filed
 from kb.containment import contained
@@ -32,7 +32,7 @@ words. Encoding takes a second for some hundred reports, see docs/performance.md
 LOCK = ".lock"
 """Of the file that a writer holds."""
 
-_FORMAT_VERSION = 3
+_FORMAT_VERSION = 4
 """Increase this number when other reports are made of the same threads."""
 _REPORTS_PER_BATCH = 400
 """Taken in by one transaction: a second's work, which is lost if the process is killed."""
@@ -106,8 +106,9 @@ class Importer:
             if isinstance(item, Skipped):
                 self._leave_out(item)
             else:
-                identities.add(identity_of(item))
-                self._take_thread(item, source)
+                thread = with_safe_address(item)
+                identities.add(identity_of(thread))
+                self._take_thread(thread, source)
         self._commit()
         self.summary.removed += self._store.keep_only(source.name, frozenset(identities))
         self._store.finish(source.name, stamp)

@@ -22,6 +22,7 @@ from kb.contribute.neutral import neutral
 from kb.evidence import EvidenceLine, collect
 from kb.evidence.accelerators import products_in
 from kb.evidence.markers import MARKER_PATTERNS, Grade
+from kb.evidence.secrets import blank_secrets
 from kb.evidence.systems import systems_in, versions_in
 from kb.log import Log
 
@@ -37,6 +38,9 @@ _MIN_CHARACTERS = 10
 _MIN_ANSWERED = 3
 """... but for a question that has an answer: in Chinese a few characters say much."""
 _ID_CHARACTERS = 16
+_MAY_HOLD_A_SECRET = re.compile(r"[@?;]")
+"""Of an address; to look closer takes a while, and most have none of these."""
+_PERSON = re.compile(r"(?<=://)[^/?#]*@")
 
 
 def to_report(thread: Thread, name: str) -> Report | None:
@@ -62,6 +66,13 @@ def to_report(thread: Thread, name: str) -> Report | None:
         duplicate_of=end.duplicate_of,
     )
     return msgspec.structs.replace(report, rest=rest_of(thread, report))
+
+
+def with_safe_address(thread: Thread) -> Thread:
+    """A thread whose address holds no person, no password and no token."""
+    if thread.url is None or not _MAY_HOLD_A_SECRET.search(thread.url):
+        return thread
+    return msgspec.structs.replace(thread, url=blank_secrets(_PERSON.sub("", thread.url)))
 
 
 def _title(title: str) -> str:

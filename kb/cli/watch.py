@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import select
 import signal
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +26,7 @@ from kb.settings import load_settings
 from kb.views.watch import to_json_line, to_line, to_summary
 from kb.watch import Event, Notifier, Watcher, allow_open_files
 
+_STDOUT = 1
 _PAUSE_SECONDS = 0.5
 """Between two looks."""
 _MAX_PAUSE_SECONDS = 5.0
@@ -156,9 +161,23 @@ def _events(watcher: Watcher, stop: _Stop, *, once: bool) -> Iterator[Event]:
         if asked or (once and not watcher.behind):
             break
         if not watcher.behind:
+            _check_reader()
             took = time.monotonic() - started
             time.sleep(max(_PAUSE_SECONDS, min(took, _MAX_PAUSE_SECONDS)))
     until = time.monotonic() + _LAST_SECONDS
     while watcher.behind and time.monotonic() < until:
         yield from watcher.look()
     yield from watcher.finish()
+
+
+def _check_reader() -> None:
+    """End as soon as nobody reads the pipe that news is written to: the next news may never come.
+
+    Raises:
+        BrokenPipeError: nobody does.
+    """
+    poll = select.poll()
+    poll.register(_STDOUT, 0)
+    gone = any(events & select.POLLERR for _, events in poll.poll(0))
+    if gone and stat.S_ISFIFO(os.fstat(_STDOUT).st_mode):
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))

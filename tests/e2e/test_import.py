@@ -44,6 +44,8 @@ def issue(number: int, title: str, body: str, *comments: str, **other: Any) -> d
     }
 
 
+SECRET = "hf_" + "a1B2c3" * 6
+"""Made here: it is none."""
 BUCKET = issue(
     7,
     "Checkpoint upload to the object store fails for large shards",
@@ -146,6 +148,28 @@ def test_gaps_are_what_was_reported_most_often(mine: Small, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"https://tracker.example/t/7?token={SECRET}",
+        f"https://keeper:{SECRET}@tracker.example/t/7",
+        f"https://{SECRET}@tracker.example/t/7",
+    ],
+)
+def test_no_secret_of_an_address_is_kept(mine: Small, tmp_path: Path, address: str) -> None:
+    path = tmp_path / "issues.json"
+    path.write_text(json.dumps([{**BUCKET, "url": address}, *OTHERS]))
+    imported(mine, path, "--into", "team")
+    (lead,) = leads(mine)[:1]
+    assert "tracker.example/t/7" in lead["url"]
+    asked = mine.kb("ask", stdin=ASKED.encode()).stdout
+    drafted = mine.kb("new", "--from-report", lead["id"], stdin=b"").stdout
+    assert drafted
+    stored = (mine.cache / "data" / "backlog" / "team.backlog").read_bytes()
+    assert not [text for text in (asked, drafted, stored) if SECRET.encode() in text]
+
+
+@pytest.mark.slow
 def test_a_bundle_carries_an_import_to_another_machine(
     mine: Small, export: Path, tmp_path: Path
 ) -> None:
@@ -160,10 +184,14 @@ def test_a_bundle_carries_an_import_to_another_machine(
     assert leads(mine) == before
     taken = mine.kb("import", "--bundle", bundle, "--into", "team", stdin=b"")
     assert taken.returncode == 2, "no file is overwritten"
-    bundle.write_bytes(bundle.read_bytes()[:-40])
-    cut = mine.kb("import", bundle, "--into", "other", stdin=b"")
-    assert cut.returncode == 2
-    assert b"Traceback" not in cut.stderr
+    whole = bundle.read_bytes()
+    third = len(whole) // 3
+    for damaged in (whole[:-40], whole[:third] + bytes([whole[third] ^ 1]) + whole[third + 1 :]):
+        bundle.write_bytes(damaged)
+        refused = mine.kb("import", bundle, "--into", "other", stdin=b"")
+        assert refused.returncode == 2
+        assert b"Traceback" not in refused.stderr
+        assert b"cannot read the bundle" in refused.stderr
 
 
 @pytest.mark.parametrize(

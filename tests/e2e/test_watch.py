@@ -210,6 +210,17 @@ def test_a_signal_ends_it_with_the_last_words_and_a_summary(
     assert err.strip().endswith(f"failures: {ANSWER}, 1 that nothing known fits")
 
 
+def test_it_ends_when_nobody_reads_it_any_more(start: Start, log: Path) -> None:
+    append(log, QUESTION)
+    watch = start(log)
+    assert watch.stdout
+    assert ANSWER.encode() in watch.stdout.readline()
+    watch.stdout.close()
+    assert watch.wait(PATIENCE_S) == 141
+    assert watch.stderr
+    assert b"Traceback" not in watch.stderr.read()
+
+
 @pytest.mark.parametrize("receiver", [1], indirect=True)
 def test_a_webhook_gets_each_failure_even_if_it_refuses_once(
     small: Small, log: Path, receiver: Receiver
