@@ -102,8 +102,11 @@ class Case:
         """What is to be diagnosed now: nothing while trouble may still go on, unless `at_once`."""
         if not (at_once or self._is_due()):
             return []
-        self._trouble = False
-        taken = [trail.take() for _, trail in self._followed.values()]
+        # Where trouble comes again and again, what has just begun waits: half of it misleads.
+        until = time.monotonic() - (0 if at_once or self._is_over() else SETTLE_SECONDS)
+        taken = [trail.take(until) for _, trail in self._followed.values()]
+        self._trouble = any(trail.is_open for _, trail in self._followed.values())
+        self._first_trouble = self._last_trouble
         # The last windows of all files are about the same trouble, and so are those before them.
         beside = zip_longest(*(reversed(windows) for windows in taken))
         return [_log(filter(None, windows)) for windows in reversed(list(beside))]
@@ -145,7 +148,7 @@ class Case:
         for (trail, _), seen in zip(added, surveys, strict=True):
             self._calm = self._calm and not (seen.lines or seen.in_doubt)
             numbers = [line.number for line in seen.lines if self._is_new((line.file, line.masked))]
-            trail.mark(numbers)
+            trail.mark(numbers, now)
             if numbers:
                 self._first_trouble = self._first_trouble if self._trouble else now
                 self._last_trouble, self._trouble = now, True
@@ -161,13 +164,15 @@ class Case:
     def _is_due(self) -> bool:
         if not self._trouble:
             return False
-        now = time.monotonic()
         waiting = sum(trail.size for _, trail in self._followed.values())
         return (
-            now - self._last_trouble >= SETTLE_SECONDS
-            or now - self._first_trouble >= _MAX_WAIT_SECONDS
+            self._is_over()
+            or time.monotonic() - self._first_trouble >= _MAX_WAIT_SECONDS
             or waiting > _MAX_WAITING_BYTES
         )
+
+    def _is_over(self) -> bool:
+        return time.monotonic() - self._last_trouble >= SETTLE_SECONDS
 
 
 def _log(windows: Iterable[Window]) -> Log:

@@ -57,6 +57,7 @@ class Trail:
         self._first: int | None = None
         """Of the lines that tell of trouble, in the window that is open."""
         self._last: int | None = None
+        self._opened_at = 0.0
         self._told = 1
         """The line behind the window before, which is about other trouble."""
         self._begin()
@@ -65,6 +66,11 @@ class Trail:
     def size(self) -> int:
         """Of the windows that wait, in bytes."""
         return sum(window.size for window in self._closed)
+
+    @property
+    def is_open(self) -> bool:
+        """There is trouble that was not taken."""
+        return self._first is not None
 
     def add(self, data: bytes, *, begins: bool) -> Block:
         """Take in some lines, and return them to be looked at."""
@@ -78,12 +84,13 @@ class Trail:
             self._head = _head(data)
         return block
 
-    def mark(self, numbers: Sequence[int]) -> None:
-        """Say which of the lines that were added tell of trouble."""
+    def mark(self, numbers: Sequence[int], at: float) -> None:
+        """Say which of the lines that were added tell of trouble, and when that was."""
         for number in numbers:
             if self._last is not None and number - self._last > _QUIET_LINES:
                 self._close()
-            self._first = number if self._first is None else self._first
+            if self._first is None:
+                self._first, self._opened_at = number, at
             self._last = number
         if self._last is not None and (
             self._next - self._last > _QUIET_LINES or len(self._data) > self._most
@@ -92,12 +99,13 @@ class Trail:
         if self._last is None:
             self._forget()
 
-    def take(self) -> list[Window]:
-        """The windows so far, of a file without trouble its last lines: it may be the one that
-        hangs. What comes later is in others."""
-        self._close()
+    def take(self, until: float) -> list[Window]:
+        """The windows that opened until then, of a file without trouble its last lines: it may be
+        the one that hangs. What comes later is in others."""
+        if self._opened_at <= until:
+            self._close()
         taken, self._closed = self._closed, []
-        return taken or [self.end()]
+        return taken or ([] if self.is_open else [self.end()])
 
     def end(self) -> Window:
         """The last lines, without those of trouble that was in a window."""

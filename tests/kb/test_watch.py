@@ -209,10 +209,10 @@ def test_ranks_are_no_copies_of_each_other(tmp_path: Path) -> None:
 def test_the_lines_of_a_window_have_the_numbers_of_the_file() -> None:
     trail = Trail("train.log", MUCH)
     trail.add(steps(1000).encode(), begins=True)
-    trail.mark([])
+    trail.mark([], 0)
     trail.add((PUMP + steps(500)).encode(), begins=False)
-    trail.mark([1001])
-    (window,) = trail.take()
+    trail.mark([1001], 0)
+    (window,) = trail.take(0)
     numbers = {
         text: block.number_of(place)
         for source in window.sources()
@@ -224,11 +224,25 @@ def test_the_lines_of_a_window_have_the_numbers_of_the_file() -> None:
     assert numbers[STEP.format(999)] == 1000
 
 
+def test_trouble_that_has_just_begun_waits_for_its_end() -> None:
+    trail = Trail("train.log", MUCH)
+    trail.add((PUMP + steps(500)).encode(), begins=True)
+    trail.mark([1], 0)
+    trail.add((XID + steps(10)).encode(), begins=False)
+    trail.mark([502], 9)
+    (first,) = trail.take(8)
+    assert PUMP.encode() in first.parts[0].data
+    assert XID.encode() not in b"".join(part.data for part in first.parts)
+    assert trail.take(8) == []
+    (second,) = trail.take(10)
+    assert XID.encode() in second.parts[-1].data
+
+
 def test_a_window_is_bounded_and_keeps_its_begin_and_its_end() -> None:
     trail = Trail("train.log", 1 << 14)
     trail.add((PUMP + "x" * (1 << 20) + "\n" + XID).encode(), begins=True)
-    trail.mark([1, 3])
-    (window,) = trail.take()
+    trail.mark([1, 3], 0)
+    (window,) = trail.take(0)
     assert window.size <= 1 << 15
     assert window.parts[0].data.startswith(PUMP.encode())
     assert window.parts[-1].data.endswith(XID.encode())
