@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from functools import cache
 from http import HTTPStatus
@@ -36,6 +36,8 @@ from kb.serve.turns import Turns
 from kb.service.service import Service
 from kb.settings import Settings
 
+_OPEN_AGAIN_SECONDS = 1.0
+"""After the records could not be opened."""
 _WORDS = {
     HTTPStatus.NOT_FOUND: "there is no such page; /openapi.json lists the paths",
     HTTPStatus.METHOD_NOT_ALLOWED: "this path does not know this method; see /openapi.json",
@@ -61,12 +63,11 @@ def make_app(options: Options, notify: Notify) -> Starlette:
     links = Links(options.settings.alerts_to, options.settings.public_url)
     talks = Talks(options.talks, notify)
     mcp = mcp_app(turns.service, loopback=not options.rules.token, talks=talks)
-    opening: list[Future[int]] = []
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        opening.append(turns.service.open())
         try:
+            await _opened(turns.service, notify)
             async with mcp.running():
                 yield
         finally:
@@ -74,9 +75,6 @@ def make_app(options: Options, notify: Notify) -> Starlette:
 
     async def scrape(request: Request) -> Response:
         return await metrics.page(request, turns)
-
-    async def ready(_request: Request) -> Response:
-        return _readiness(opening[0])
 
     routes = [
         Route("/v1/diagnose", diagnoses.diagnose, methods=["POST"]),
@@ -87,7 +85,7 @@ def make_app(options: Options, notify: Notify) -> Starlette:
         Route("/v1/records/{id}", library.one),
         Route("/v1/search", library.search),
         Route("/healthz", _alive),
-        Route("/readyz", ready),
+        Route("/readyz", _ready),
         Route("/metrics", scrape),
         Route(PATH, mcp.asgi),
         Route("/openapi.json", _openapi),
@@ -145,11 +143,24 @@ async def _alive(_request: Request) -> Response:
     return PlainTextResponse("alive\n")
 
 
-def _readiness(opening: Future[int]) -> Response:
-    if opening.done() and not opening.exception():
-        return PlainTextResponse("ready\n")
-    words = "the records cannot be used\n" if opening.done() else "the records are being read\n"
-    return PlainTextResponse(words, HTTPStatus.SERVICE_UNAVAILABLE)
+async def _ready(_request: Request) -> Response:
+    return PlainTextResponse("ready\n")
+
+
+async def _opened(service: Service, notify: Notify) -> None:
+    """Wait until the records can be used. A process that cannot take requests listens to none; a
+    directory of records may be away for a while."""
+    told = ""
+    while True:
+        try:
+            await asyncio.wrap_future(service.open())
+        except KbError as error:
+            if str(error) != told:
+                told = str(error)
+                notify(f"{told}; this process answers nothing until it can be used")
+            await asyncio.sleep(_OPEN_AGAIN_SECONDS)
+        else:
+            return
 
 
 async def _openapi(_request: Request) -> Response:

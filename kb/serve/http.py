@@ -42,6 +42,7 @@ MAX_HEAD_BYTES = 16_384
 END_SECONDS = 40
 """At the end: how long open requests have, which is longer than any answer may take."""
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _BY_SIGNAL = 128
 """Added to the number of the signal in the exit code, as in shells."""
 _OPEN_FILES = 65_536
@@ -108,19 +109,22 @@ class _Server(Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Those of the library, and HUP, which a lost terminal sends."""
-        before = signal.getsignal(signal.SIGHUP)
+        """Those of the library, and HUP, which a lost terminal sends; but none that was switched
+        off."""
+        before = {number: signal.getsignal(number) for number in _ENDING}
         with super().capture_signals():
-            if before is not signal.SIG_IGN:
-                signal.signal(signal.SIGHUP, self.handle_exit)
+            for number, handler in before.items():
+                ignored = handler is signal.SIG_IGN
+                signal.signal(number, signal.SIG_IGN if ignored else self.handle_exit)
             try:
                 yield
             finally:
-                signal.signal(signal.SIGHUP, before)
+                for number, handler in before.items():
+                    signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End after what is asked; at once on a second Ctrl-C."""
-        if self.should_exit and sig == signal.SIGINT:
+        """End after what is asked; at once on a second Ctrl-C, and while nothing can be asked."""
+        if not self.started or (self.should_exit and sig == signal.SIGINT):
             _forget_talks(self._options)
             os._exit(_BY_SIGNAL + sig)
         super().handle_exit(sig, frame)

@@ -175,8 +175,10 @@ class Team:
 @contextmanager
 def _signals() -> Iterator[socket.socket]:
     """Where INT, TERM and HUP come, a byte each, within the block: nothing is interrupted half
-    way."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    way. INT and TERM that were switched off stay so; HUP ends nothing here."""
+    ending = (signal.SIGINT, signal.SIGTERM)
+    heard = [number for number in ending if signal.getsignal(number) is not signal.SIG_IGN]
+    numbers = (*heard, signal.SIGHUP)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.setblocking(False)

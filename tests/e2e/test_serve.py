@@ -568,6 +568,44 @@ def test_a_signal_to_all_while_workers_load_is_quiet(
 
 
 @pytest.mark.slow
+def test_new_processes_wait_for_records_that_are_away_and_the_old_ones_answer(
+    small: Small, tmp_path: Path
+) -> None:
+    team = tmp_path / "team"
+    team.mkdir()
+    with serving(small, "--workers", "2", "--incidents", str(team)) as server:
+        processes = lambda: set(of_session(server.process.pid))  # noqa: E731
+        first = processes()
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(processes() - first) == 2 == len(first - processes()), "all is well")
+        before = processes()
+        team.rename(tmp_path / "away")
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(processes() - before) == 1, "a new process is there")
+        for _ in range(20):
+            assert server.ask("/v1/diagnose", QUESTION).status == 200
+            assert server.get("/readyz").status == 200
+        assert before < processes(), "the old ones go on"
+        (tmp_path / "away").rename(team)
+        wait_until(lambda: len(processes() - before) == 2, "both are replaced")
+        assert server.ask("/v1/diagnose", QUESTION).status == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_interrupt_that_was_switched_off_stays_so(small: Small, workers: str) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with serving(small, "--workers", workers) as server:
+            server.process.send_signal(signal.SIGINT)
+            assert server.ask("/v1/diagnose", QUESTION).status == 200
+            server.process.terminate()
+            assert server.process.wait(PATIENCE_S) == 143
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.slow
 def test_a_signal_is_for_the_main_process_alone(small: Small) -> None:
     """Or a worker might end, and tell at length, before its parent has heard it too."""
     with starting(small, "--workers", "2") as (process, port):
