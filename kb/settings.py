@@ -118,7 +118,7 @@ def _url(variable: str) -> str | None:
 
 def _read(path: Path) -> Settings:
     try:
-        text = read_regular(path, _MAX_CONFIGURATION_BYTES).decode()
+        text = read_regular(path, _MAX_CONFIGURATION_BYTES).decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return Settings()
     except (OSError, UnicodeDecodeError) as error:

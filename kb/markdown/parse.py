@@ -64,7 +64,7 @@ def parse_source(data: bytes, shown: str, expected_id: str) -> Record:
         IncidentError: it is not valid.
     """
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")  # editors of Windows begin a file with a mark
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _failure(

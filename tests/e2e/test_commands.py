@@ -102,6 +102,16 @@ def test_completion_completes_commands(kb: Run) -> None:
     assert run.stdout == b"plain,show\n"
 
 
+def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_it(kb: Run, tmp_path: Path) -> None:
+    """Editors of Windows write one."""
+    config, records = tmp_path / "config.toml", tmp_path / "records"
+    records.mkdir()
+    config.write_text(f"incidents = ['{records}']\n", encoding="utf-8-sig")
+    source = next(Path("incidents").glob(f"*/{FOUNDING}.md")).read_text(encoding="utf-8")
+    (records / "our-own.md").write_text(source.replace(FOUNDING, "our-own"), encoding="utf-8-sig")
+    assert b"our-own\t" in kb("list", env={"KB_CONFIG": str(config)}).stdout
+
+
 def test_wrong_configuration_is_one_sentence(kb: Run, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("incidnets = []\n")
