@@ -53,6 +53,7 @@ from kb.errors import KbError, unknown
 from kb.evidence.secrets import mask_secrets
 from kb.log.clean import drop_controls, replace_surrogates
 from kb.serve.desk import Desk
+from kb.serve.last_calls import answered_to_the_last
 from kb.serve.roots import roots_of
 from kb.serve.token import App, with_token
 from kb.serve.tools import (
@@ -181,7 +182,10 @@ async def serve_stdio(service: Service, roots: Sequence[Path] = ()) -> None:
     stdin = anyio.wrap_file(cast(IO[str], _Messages(sys.stdin.buffer)))
     sys.stdout.buffer.write(b"")  # where it is closed, the SDK would answer nobody
     try:
-        async with stdio_server(stdin) as (reading, writing):
+        async with (
+            stdio_server(stdin) as streams,
+            answered_to_the_last(*streams) as (reading, writing),
+        ):
             await server.run(reading, writing, server.create_initialization_options())
     except BaseExceptionGroup as failed:  # of the tasks that read and write
         raise _first(failed) from None

@@ -196,6 +196,8 @@ def test_stdout_has_the_protocol_alone_and_the_server_ends_with_stdin(shipped_kb
     assert b"Traceback" not in run.stderr
     replies = [json.loads(line) for line in run.stdout.splitlines()]
     assert all(reply["jsonrpc"] == "2.0" for reply in replies)
+    (answer,) = [reply for reply in replies if reply.get("id") == called["id"]]
+    assert FOUNDING[0] in json.dumps(answer), "asked before the end, so answered"
 
 
 @pytest.mark.slow
