@@ -30,7 +30,7 @@ def skipped(paths: Iterable[str]) -> str:
     """The notice about files that are left out."""
     names = sorted(set(paths))
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return f"skipped (kb lint says why): {', '.join(names[:MAX_NAMED])}{more}"
+    return f"skipped (for the reasons, run: kb lint): {', '.join(names[:MAX_NAMED])}{more}"
 
 
 class Problem(msgspec.Struct, frozen=True, order=True):
