@@ -72,6 +72,7 @@ def test_a_string_of_json_holds_line_breaks(shipped_kb: Run) -> None:
     assert pasted["matches"][0]["id"] == RECORD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ['"why', '{"text": "why"}', "7", "null", '"\\ud800"', "\\", b"\xff"]
 )

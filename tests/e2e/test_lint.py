@@ -90,6 +90,7 @@ def test_wrong_file_is_reported_with_rule_place_and_help(
     assert "= help: " in report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
@@ -167,6 +168,7 @@ def test_store_that_another_version_left_is_made_again(kb: Run, good: Path, tmp_
     assert (run.returncode, run.stdout) == (0, b""), run.stderr.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [

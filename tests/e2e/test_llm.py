@@ -258,6 +258,7 @@ def test_whatever_the_server_does_the_answers_are_those_of_the_engine(
         assert words(fine), f"the turn after: {name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [hanging, hanging_after_headers, hanging_in_a_sentence, flooding_without_an_end_of_line],

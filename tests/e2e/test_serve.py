@@ -440,6 +440,7 @@ def begins_a_case(server: Server) -> Answer:
     return server.ask("/v1/chat", json.dumps({"text": QUESTION.decode()}).encode(), JSON)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["file removed", "directory removed", "emptied", "overwritten"])
 def test_conversations_go_on_when_their_file_is_harmed_meanwhile(
     small: Small, tmp_path: Path, harm: str

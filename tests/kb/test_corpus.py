@@ -99,6 +99,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BROKEN.values(), ids=list(BROKEN))
 @pytest.mark.parametrize("name", ["nccl-shm-too-small-container", "df-shm", "hang-mid-training"])
 def test_a_broken_file_overrides_nothing_and_is_named(tmp_path: Path, name: str, text: str) -> None:
