@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
 from index.progress import Notify
 from kb.containment import reason
 from kb.errors import short_name
-from kb.log import Block, Log
+from kb.log import Log
 from kb.log.clean import decode_path
 from kb.service.service import Service, result_of
 from kb.watch.follow import Added, Follower, most_open_files
@@ -82,21 +82,19 @@ class Case:
         most = share(_READ_BYTES, _MIN_READ_BYTES, _MAX_READ_BYTES, files)
         self._parks = files > most_open_files()
         self.behind = False
-        added = [
-            (trail, trail.add(one.data, begins=one.begins))
+        new = [
+            [(trail, one) for one in self._read(follower, most)]
             for follower, trail in self._followed.values()
-            for one in self._read(follower, most)
         ]
-        return self._take_in(added, service)
+        return self._take_in(new, service)
 
     def last_look(self, service: Service) -> int:
         """Take lines without an end as they are; return the number of bytes."""
-        added = [
-            (trail, trail.add(one.data, begins=one.begins))
+        new = [
+            [(trail, one) for one in follower.last_words()]
             for follower, trail in self._followed.values()
-            for one in follower.last_words()
         ]
-        return self._take_in(added, service)
+        return self._take_in(new, service)
 
     def logs(self, *, at_once: bool = False) -> list[Log]:
         """What is to be diagnosed now: nothing while trouble may still go on, unless `at_once`."""
@@ -140,9 +138,13 @@ class Case:
             self._notify(f"{name} is not followed: {follower.unfit}")
         self.behind = self.behind or follower.behind
 
-    def _take_in(self, added: list[tuple[Trail, Block]], service: Service) -> int:
-        if not added:
-            return 0
+    def _take_in(self, new: Sequence[Sequence[tuple[Trail, Added]]], service: Service) -> int:
+        """What is new in each file, one after the other where a file ended and the next began."""
+        rounds = (list(filter(None, beside)) for beside in zip_longest(*new))
+        return sum(self._look_at(some, service) for some in rounds)
+
+    def _look_at(self, new: Sequence[tuple[Trail, Added]], service: Service) -> int:
+        added = [(trail, trail.add(one.data, begins=one.begins)) for trail, one in new]
         now = self._grew_at = time.monotonic()
         surveys = result_of(service.survey([block for _, block in added]))
         for (trail, _), seen in zip(added, surveys, strict=True):

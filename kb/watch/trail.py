@@ -92,10 +92,10 @@ class Trail:
             if self._first is None:
                 self._first, self._opened_at = number, at
             self._last = number
-        if self._last is not None and (
-            self._next - self._last > _QUIET_LINES or len(self._data) > self._most
-        ):
-            self._close()
+        if self._first is not None and self._last is not None:
+            self._drop_lines(self._first - _LINES_BEFORE)
+            if self._next - self._last > _QUIET_LINES or len(self._data) > self._most:
+                self._close()
         if self._last is None:
             self._forget()
 
@@ -155,6 +155,12 @@ class Trail:
         kept = kept[kept.find(b"\n") + 1 :] if len(kept) < len(self._data) else kept
         self._start += self._data.count(b"\n") - kept.count(b"\n")
         self._data = kept
+
+    def _drop_lines(self, until: int) -> None:
+        """Those before a line: they count for no window."""
+        if until > self._start:
+            self._data = self._data.split(b"\n", until - self._start)[-1]
+            self._start = until
 
 
 def _head(data: bytes) -> Part:

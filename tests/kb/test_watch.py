@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -238,6 +239,16 @@ def test_trouble_that_has_just_begun_waits_for_its_end() -> None:
     assert XID.encode() in second.parts[-1].data
 
 
+def test_much_that_was_read_before_does_not_cut_trouble_in_two() -> None:
+    trail = Trail("train.log", 1 << 15)
+    trail.add((steps(2000) + PUMP).encode(), begins=True)
+    trail.mark([2001], 0)
+    trail.add((XID + steps(10)).encode(), begins=False)
+    trail.mark([2002], 0)
+    (window,) = trail.take(0)
+    assert (PUMP + XID).encode() in window.parts[-1].data
+
+
 def test_a_window_is_bounded_and_keeps_its_begin_and_its_end() -> None:
     trail = Trail("train.log", 1 << 14)
     trail.add((PUMP + "x" * (1 << 20) + "\n" + XID).encode(), begins=True)
@@ -345,6 +356,25 @@ def test_a_rotated_part_is_not_read_again(tmp_path: Path, log: Path, watch: Watc
     said(watcher)
     assert said(watcher) == []
     assert watcher.bytes_read == read + len(steps(1))
+
+
+@pytest.mark.parametrize("rotated", ["renamed", "copied and truncated"])
+def test_trouble_at_the_end_of_a_part_is_that_of_the_part(
+    tmp_path: Path, log: Path, watch: Watch, rotated: str
+) -> None:
+    watcher = watch(tmp_path)
+    append(log, steps(700))
+    assert said(watcher) == []
+    append(log, SHM)
+    if rotated == "renamed":
+        log.rename(tmp_path / "train.log.1")
+    else:
+        shutil.copyfile(log, tmp_path / "train.log.1")
+        os.truncate(log, 0)
+    append(log, steps(600))
+    (event,) = said(watcher)
+    assert (event.incident, event.line) == (SHM_RECORD, 701)
+    assert "shared memory" in event.text
 
 
 def test_a_good_end_is_said_once_and_only_where_nothing_was_wrong(
