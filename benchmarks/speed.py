@@ -128,7 +128,7 @@ def _scan() -> None:
         _row(
             "scanning a large log",
             f"{copies * len(block) / seconds / 1e9:.2f} GB/s",
-            "1 GB/s a core",
+            "0.8 GB/s a core",
         )
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     _row("  memory of this process", f"{memory / 1e6:.0f} MB", "400 MB")
