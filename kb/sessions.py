@@ -306,13 +306,10 @@ def _why_not_again(path: Path) -> str | None:
         return "can be read only once" if path.exists() else "is gone"
     if not os.access(path, os.R_OK):
         return "cannot be read"
-    if path.is_dir() and not any(os.access(log, os.R_OK) for log in _logs_of(path)):
+    logs = log_files(path, ignore_closed) if path.is_dir() else [path]
+    if not any(os.access(log, os.R_OK) for log in logs):
         return "holds no log that can be read"
     return None
-
-
-def _logs_of(directory: Path) -> list[Path]:
-    return sorted(log_files(directory, ignore_closed))
 
 
 def _remove(path: Path) -> None:
@@ -334,7 +331,8 @@ def _stamp(path: Path) -> str:
         if path.is_file():
             return _state(path)
         if path.is_dir():
-            states = "\n".join(f"{log} {_state(log)}" for log in _logs_of(path))
+            logs = sorted(log_files(path, ignore_closed))
+            states = "\n".join(f"{log} {_state(log)}" for log in logs)
             return hashlib.sha256(states.encode("utf-8", "surrogateescape")).hexdigest()
     except (OSError, ValueError):
         pass

@@ -198,10 +198,9 @@ def _of_json(
     mapping: Mapping[str, str],
 ) -> Found:
     by_line = are_lines(head)
+    values = values_of_lines(lines(text)) if by_line else values_in(chunks(text))
     number, barren = 0, []
-    for place, value in enumerate(
-        values_of_lines(lines(text)) if by_line else values_in(chunks(text)), 1
-    ):
+    for place, value in enumerate(values, 1):
         before = number
         for fields in objects_in(value, mapping):
             number += 1
@@ -213,9 +212,9 @@ def _of_json(
             yield Skipped(f"{file}#{place}", Why.BROKEN, "no JSON")
         elif number == before:
             barren.append(place)
-    # Of data that are no reports at all, one notice is enough.
-    yield from (Skipped(f"{file}#{place}", Why.NO_REPORTS) for place in barren if number)
-    if not number:
+    if number:
+        yield from (Skipped(f"{file}#{place}", Why.NO_REPORTS) for place in barren)
+    else:  # of data that are no reports at all, one notice is enough
         yield Skipped(file, Why.NO_REPORTS)
 
 
