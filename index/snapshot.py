@@ -256,22 +256,28 @@ class _Search:
         self._documents = documents
 
     def run(self, query: Query, encoder: Encoder) -> list[Candidate]:
-        line_tokens = [frozenset(tokenize(line)) for line in query.lines]
-        weights = self._weights(frozenset().union(*line_tokens))
+        lines_with: dict[str, list[int]] = {}
+        for place, line in enumerate(query.lines):
+            for token in set(tokenize(line)):
+                lines_with.setdefault(token, []).append(place)
+        terms = frozenset(lines_with)
+        weights = self._weights(terms)
         shares = self._pattern_shares(query.patterns)
+        tags = self._tags(query.tags)
+        alike = lexical.search(self._connection, weights, _MAX_WORD_CANDIDATES)
+        # The last: the encoder may still be at work in another thread.
         meaning = self._meaning(query.passages, encoder)
         nearest = sorted(meaning, key=lambda number: -meaning[number])[:_MAX_MEANING_CANDIDATES]
-        numbers = {
-            *shares,
-            *nearest,
-            *lexical.search(self._connection, weights, _MAX_WORD_CANDIDATES),
-        }
-        tags = self._tags(query.tags)
         total = sum(weights.values()) or 1.0
         candidates = []
-        for number in sorted(numbers):
+        for number in sorted({*shares, *nearest, *alike}):
             stored = self._document(number)
-            shared_idf = sum(weights[token] for token in weights.keys() & stored.words)
+            shared = terms & stored.words
+            shared_idf = sum(weights[token] for token in shared)
+            line_idf = [0.0] * len(query.lines)
+            for token in shared:
+                for place in lines_with[token]:
+                    line_idf[place] += weights[token]
             candidates.append(
                 Candidate(
                     id=stored.id,
@@ -279,9 +285,7 @@ class _Search:
                     pattern_shares=shares.get(number, {}),
                     coverage=shared_idf / total,
                     shared_idf=shared_idf,
-                    line_idf=tuple(
-                        sum(weights[t] for t in tokens & stored.words) for tokens in line_tokens
-                    ),
+                    line_idf=tuple(line_idf),
                     tag_idf=tags.get(number, 0.0),
                     cosine=meaning.get(number, 0.0),
                 )
@@ -324,12 +328,11 @@ class _Search:
 
     def _meaning(self, passages: tuple[str, ...], encoder: Encoder) -> dict[int, float]:
         """Number of the document to its best cosine with a passage of the query."""
-        best: dict[int, float] = {}
         if not passages or not len(self._dense):
-            return best
+            return {}
         scores, positions = self._dense.search(encoder.encode(passages), _MAX_PASSAGES_FOUND)
-        for score, position in zip(scores.flat, positions.flat, strict=True):
-            if position >= 0:
-                document = int(self._owners[position])
-                best[document] = max(best.get(document, -1.0), float(score))
-        return best
+        found = positions >= 0
+        order = np.argsort(scores[found], kind="stable")
+        documents = self._owners[positions[found][order]]
+        # Of equal keys, a dictionary keeps the last value: the best.
+        return dict(zip(documents.tolist(), scores[found][order].tolist(), strict=True))
