@@ -17,7 +17,7 @@ _ESCAPE = re.compile(
 """Of a string without an end in its line only the start goes: what follows may be a message."""
 _OVERSTRUCK = re.compile(rb"([!-~]|[\xc2-\xf4][\x80-\xbf]{1,3})\x08(?=\1)|_\x08|\x08_")
 """Bold and underlined text of a line printer: the same sign twice, or a line below it. What another
-sign strikes over stays, since it may be a message."""
+sign strikes over stays, since it may be a message; only the backspace between them goes."""
 _FULL_WIDTH = re.compile(rb"\xef(?:\xbc[\x90-\x99\xa1-\xba]|\xbd[\x81-\x9a])")
 """Digits and letters of the width of Chinese characters (U+FF10 to U+FF5A in UTF-8)."""
 _FULL_WIDTH_OFFSET = 0xFEE0
@@ -60,7 +60,7 @@ def clean_block(block: bytes) -> bytes:
     if b"\r" in block:
         block = b"\n".join(map(collapse_progress, block.split(b"\n")))
     if b"\b" in block:
-        block = _OVERSTRUCK.sub(b"", block)
+        block = _OVERSTRUCK.sub(b"", block).replace(b"\b", b"")
     if b"\xef" in block:  # one byte alone is searched for at memory speed
         block = _FULL_WIDTH.sub(_plain, block)
     if b"\\" in block:
