@@ -34,13 +34,17 @@ def packed_index() -> Path:
 def config_file() -> Path:
     """The user's configuration file, whether it exists or not."""
     override = os.environ.get("KB_CONFIG")
-    return Path(override) if override else _of_user(platformdirs.user_config_dir) / "config.toml"
+    return (
+        expand_user(override)
+        if override
+        else _of_user(platformdirs.user_config_dir) / "config.toml"
+    )
 
 
 def cache_directory() -> Path:
     """Where indexes are kept; `KB_CACHE` overrides the platform's choice."""
     override = os.environ.get("KB_CACHE")
-    return Path(override) if override else _of_user(platformdirs.user_cache_dir)
+    return expand_user(override) if override else _of_user(platformdirs.user_cache_dir)
 
 
 def packed_guides() -> Path:
@@ -51,14 +55,14 @@ def packed_guides() -> Path:
 def state_directory() -> Path:
     """Where the last searches are kept; `KB_STATE` overrides the platform's choice."""
     override = os.environ.get("KB_STATE")
-    return Path(override) if override else _of_user(platformdirs.user_state_dir)
+    return expand_user(override) if override else _of_user(platformdirs.user_state_dir)
 
 
 def data_directory() -> Path:
     """Where imported backlogs are kept, which only their sources can replace; `KB_DATA` overrides
     the platform's choice."""
     override = os.environ.get("KB_DATA")
-    return Path(override) if override else _of_user(platformdirs.user_data_dir)
+    return expand_user(override) if override else _of_user(platformdirs.user_data_dir)
 
 
 def backlog_directory() -> Path:

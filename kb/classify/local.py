@@ -171,7 +171,7 @@ class _Pool:
     def terminate(self) -> None:
         """End the workers at once."""
         for process in list((self._executor._processes or {}).values()):
-            process.terminate()
+            process.kill()  # one that is stopped, or hangs, hears nothing else
 
     def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
         """A thread of the pool that ends leaves others waiting for what it was to do. While the

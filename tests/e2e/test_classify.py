@@ -343,6 +343,20 @@ def test_ctrl_c_keeps_what_is_done(endless: tuple[Any, Path], kb: Run, logs: Pat
     assert output.read_bytes() == kb("classify", logs, "--format", "jsonl").stdout
 
 
+def test_workers_that_hear_nothing_end_with_the_run(endless: tuple[Any, Path]) -> None:
+    """As one that hangs on a file system that is gone."""
+    process, output = endless
+    wait_for_rows(process, output, 6)
+    workers = workers_of(process.pid)
+    for worker in workers:
+        os.kill(worker, signal.SIGSTOP)
+    process.terminate()
+    process.communicate(timeout=20)
+    assert process.returncode == 143
+    assert workers
+    assert not [worker for worker in workers if is_worker(str(worker))]
+
+
 def workers_of(pid: int) -> list[int]:
     children = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
     return [int(child) for child in " ".join(children).split() if is_worker(child)]

@@ -70,3 +70,13 @@ def test_an_index_that_was_open_is_closed(small_installation: Small, tmp_path: P
         directory.chmod(0o755)
     assert small_installation.kb("index", env=own).returncode == 0
     assert modes(cache)[0] == {"0o700"}
+
+
+@pytest.mark.slow
+def test_a_directory_below_the_home_is_found_where_no_shell_expands_it(
+    small_installation: Small, tmp_path: Path
+) -> None:
+    """A unit of systemd hands variables over as they stand."""
+    own = {"HOME": str(tmp_path), "KB_CACHE": "~/cache"}
+    assert small_installation.kb("index", env=own).returncode == 0
+    assert list(tmp_path.glob("cache/index-*"))
