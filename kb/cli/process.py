@@ -1,5 +1,5 @@
 """What the process inherits from its terminal, made usable once at its start: the standard streams,
-their encoding, and the size of the terminal; and how its threads load modules."""
+their encoding, the size of the terminal and the time zone; and how its threads load modules."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import KbError, LogError, OutputError
@@ -55,6 +56,8 @@ loads, so the looks after each 700, which Python has, find nothing."""
 _SIZE = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
 """Columns or lines that a terminal can have."""
 
+_DAY_SECONDS = 24 * 60 * 60
+
 
 def prepare() -> None:
     """Make usable what the caller handed on."""
@@ -64,6 +67,7 @@ def prepare() -> None:
     _wait_for_slow_ends()
     _lose_what_stderr_cannot_take()
     _forget_odd_sizes()
+    _forget_odd_time_zone()
     _keep_rights_of_the_user()
     _load_modules_in_turn()
     # OpenBLAS ends the process where it gets no threads. No matrix of kb is large enough for them.
@@ -181,6 +185,13 @@ def _forget_odd_sizes() -> None:
     for name in ("COLUMNS", "LINES"):
         if not _SIZE.fullmatch(os.environ.get(name, "")):
             os.environ.pop(name, None)
+
+
+def _forget_odd_time_zone() -> None:
+    """`datetime` knows no zone that is a day or more away from UTC, and raises."""
+    if abs(time.localtime().tm_gmtoff) >= _DAY_SECONDS:
+        os.environ["TZ"] = "UTC"
+        time.tzset()
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

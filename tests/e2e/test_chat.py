@@ -91,6 +91,12 @@ def test_hostile_words_do_not_reach_the_terminal(shipped_kb: Run) -> None:
     assert b"\x07" not in run.stdout
 
 
+@pytest.mark.parametrize("zone", ["UTC+24", "UTC-99", "nowhere"])
+def test_a_time_zone_that_is_none_is_no_error(small_installation: Small, zone: str) -> None:
+    run = small_installation.kb("chat", SHM, stdin=b"quit\n", env={"TZ": zone})
+    assert (run.returncode, run.stderr) == (0, b"")
+
+
 @pytest.mark.slow
 def test_eval_talks_about_the_records_in_use(small: Small, tmp_path: Path) -> None:
     record = next(small.home.glob("incidents/*/nccl-shm-too-small-container.md"))
