@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import faiss
 import numpy as np
 
-from index.errors import StoreDamaged
+from index.errors import StoreDamaged, TooManyFiles, is_lack_of_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,12 +54,15 @@ class DenseIndex:
         Raises:
             FileNotFoundError: there is no such file.
             StoreDamaged: it holds something else.
+            TooManyFiles: it cannot be opened.
         """
         if not path.is_file():
             raise FileNotFoundError(path)
         try:
             data = path.read_bytes()
         except OSError as error:
+            if is_lack_of_files(error):
+                raise TooManyFiles from error
             raise StoreDamaged(f"cannot read the vectors {path}: {error.strerror}") from error
         if zlib.crc32(data) != checksum:
             raise StoreDamaged(f"the vector index {path} is damaged")

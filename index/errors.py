@@ -4,11 +4,14 @@ Errors raised on purpose. Each message is one sentence for the user.
 * KbError             the root of all errors raised on purpose, here and in `kb.errors`
   x EncoderError      the encoder cannot be loaded
   x PatternError      a signature does not compile
+  x TooManyFiles      the process may open no more files
   x StoreError        the store cannot be opened or built
     * StoreMissing      nothing has been built in this directory yet
     * StoreDamaged      it is corrupt or of another version; building it again helps
     * StoreReplaced     another process removed its files meanwhile; to open it again helps
 """
+
+import errno
 
 
 class KbError(Exception):
@@ -21,6 +24,18 @@ class EncoderError(KbError):
 
 class PatternError(KbError):
     """A signature does not compile."""
+
+
+class TooManyFiles(KbError):  # noqa: N818  a state, not a failure
+    """The process may open no more files, so nothing is known of what it could not open."""
+
+    def __init__(self) -> None:
+        super().__init__("too many open files; raise the limit of open files (ulimit -n)")
+
+
+def is_lack_of_files(error: BaseException) -> bool:
+    """Whether something failed because the process, or the system, may open no more files."""
+    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 class StoreError(KbError):

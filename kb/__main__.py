@@ -6,7 +6,6 @@ Ctrl-C is quiet from the first lines of `main` on, so this module imports next t
 from __future__ import annotations
 
 import atexit
-import errno
 import os
 import signal
 import sys
@@ -89,9 +88,7 @@ def _failed(error: BaseException) -> int:
         click.ClickException(sentence).show()  # without another import
     elif isinstance(error, OSError):  # the terminal is gone, a disk is full, ...
         why = error.strerror or str(error)
-        is_short = error.errno in (errno.EMFILE, errno.ENFILE)
-        advice = "raise the limit of open files (ulimit -n)" if is_short else "check the disk"
-        return _tell(click.ClickException(f"cannot read or write: {why}; {advice}"))
+        return _tell(click.ClickException(f"cannot read or write: {why}; check the disk"))
     elif isinstance(error, (LookupError, ValueError)) and "_KB_COMPLETE" in os.environ:
         odd = "COMP_WORDS and COMP_CWORD are odd; run: kb completion --help"
         return _tell(click.ClickException(odd))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from index.errors import TooManyFiles, is_lack_of_files
 from index.progress import Notify
 from kb.errors import KbError
 
@@ -24,12 +25,18 @@ _MAX_REASON_CHARACTERS = 200
 @contextmanager
 def contained(loss: str, notify: Notify) -> Iterator[None]:
     """Go on after the block, whatever fails in it. `loss` says in a few words what is missing then:
-    "the timeline is left out"."""
+    "the timeline is left out".
+
+    Raises:
+        TooManyFiles: the item is not to blame, and the next one would fail too.
+    """
     try:
         yield
     except KbError:
         raise
-    except Exception as error:  # noqa: BLE001  one broken item must not stop thousands
+    except Exception as error:
+        if is_lack_of_files(error):
+            raise TooManyFiles from error
         notify(f"{loss}: {reason(error)}")
 
 
@@ -54,8 +61,10 @@ def reason(error: Exception) -> str:
 
 
 def shortage(error: BaseException) -> str | None:
-    """The sentence for a failure because the system gives no more memory, threads or processes;
-    None for any other one."""
+    """The sentence for a failure because the system gives no more memory, threads, processes or
+    files; None for any other one."""
+    if is_lack_of_files(error):
+        return str(TooManyFiles())
     if isinstance(error, (MemoryError, ImportError)):  # a library without memory cannot be loaded
         return (
             f"not enough memory, or a damaged installation ({error or 'out of memory'});"

@@ -489,10 +489,29 @@ def test_workers_start_in_a_directory_that_was_deleted(small: Small, tmp_path: P
 
 
 def test_few_files_may_be_open(small: Small) -> None:
-    def few() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+    assert right(small.kb("ask", "--json", before=lambda: _allow_files(20)))
 
-    assert right(small.kb("ask", "--json", before=few))
+
+def test_too_few_open_files_are_one_sentence_and_no_damage(small: Small, tmp_path: Path) -> None:
+    """What could not be opened says nothing: neither that nothing is known, nor that the index is
+    damaged."""
+    log = tmp_path / "job.log"
+    log.write_bytes(QUESTION)
+    assert small.kb("ask", "-f", log).returncode == 0
+    built = [*small.cache.rglob("*.sqlite"), *small.cache.rglob("*.faiss")]
+    before = [path.stat().st_ino for path in built]
+    for limit in range(6, 12):
+        run = small.kb("ask", "-f", log, before=lambda limit=limit: _allow_files(limit))  # type: ignore[misc]
+        if run.returncode == 0:
+            assert ANSWER in run.stdout.decode()
+            continue
+        assert (run.returncode, run.stdout) == (2, b"")
+        assert b"Traceback" not in run.stderr
+    assert [path.stat().st_ino for path in built] == before
+
+
+def _allow_files(limit: int) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
 ENCODINGS = (
