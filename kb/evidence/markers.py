@@ -115,6 +115,8 @@ _CALM = Expression(
     r"\b(?:INFO|DEBUG|TRACE|NOTICE|LOG|info|debug)\b|^\s*(?:ok \d|PASS|# |\u2713|\u2714|\u221a)"
     r"|^\s*(?:=== RUN|--- PASS|\[ *(?:RUN|OK) *\])"
 )
+_FRAME = Expression(r"File \"[^\"]+\", line \d+(?:, in \S+)?\s*$")
+"""Of a stack of Python: words in the path of a file, as `<frozen runpy>`, tell of no failure."""
 
 
 def negates(number: int) -> bool:
@@ -130,11 +132,11 @@ def denies_failure(text: str) -> bool:
 def grade_line(text: str, numbers: set[int]) -> Grade:
     """Weigh a line by the markers that fired on it.
 
-    A line that denies a failure (`0 errors`) is context; a line that its own program calls
+    A line that denies a failure (`0 errors`), or is a frame of a stack, is context; a line that its own program calls
     informative counts one less.
     """
     grades = [MARKERS[number].grade for number in numbers]
-    if not grades or denies_failure(text):
+    if not grades or _FRAME.search(text) or denies_failure(text):
         return Grade.CONTEXT
     best = max(grades)
     if Grade.FOLLOW_ON in grades and best < Grade.FATAL:

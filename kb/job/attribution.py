@@ -30,6 +30,7 @@ _SAMPLE_LINES, _SMALL_SAMPLE_LINES = 200, 30
 whose name tells its rank needs fewer."""
 
 _RESTART = Expression(r"\bfailed \(exitcode: (?!0\))-?\d+\)")
+_GIVES_UP = "ChildFailedError"
 _UNCAUGHT = Expression(r".{0,60}?\[rank\d+\]:\s*(?!\[[IWEF]\d{4} )\S")
 _NATIVE = Expression(r"\.cpp:\d+\]")
 _MIN_MARKED_LINES = 3
@@ -333,7 +334,17 @@ def _lines_of_several_ranks(
     last_index = {rank: index for index, rank in enumerate(named) if rank is not None}
     stated = _stated_attempts([line.text for line, _prefixed in split], named)
     attempts: dict[int | None, int] = {}
-    attempt, speaker, in_stack, silenced_rank = 0, None, False, None
+    hosts = [
+        _host_name(prefixed.host)
+        or (way.host(line.text) if way is not None else None)
+        or origin.host
+        or _syslog_host(line.text)
+        for line, prefixed in split
+    ]
+    begins_again = _restarts([line.text for line, _prefixed in split], hosts)
+    restarts: Counter[str | None] = Counter()
+    """By host: each has a launcher, and a file may hold one host after the other."""
+    speaker, in_stack, silenced_rank = None, False, None
     for index, ((line, prefixed), rank) in enumerate(zip(split, named, strict=True)):
         if rank is not None:
             silenced_rank = rank if last_index[rank] == index else None
@@ -348,21 +359,35 @@ def _lines_of_several_ranks(
             speaker = rank if complains else None
         if index in stated:
             attempts[rank] = stated[index]
+        host = hosts[index]
+        restarted = max(restarts.values(), default=0) if host is None else restarts[host]
         yield RawLine(
             line=line,
             message=_message(line.text, prefixed, way),
             rank=rank,
-            host=_host_name(prefixed.host)
-            or (way.host(line.text) if way is not None else None)
-            or origin.host
-            or _syslog_host(line.text),
-            attempt=attempt + attempts.get(rank, max(attempts.values(), default=0)),
+            host=host,
+            attempt=restarted + attempts.get(rank, max(attempts.values(), default=0)),
             stamp=read_stamp(line.text),
             silenced_rank=silenced_rank,
             maybe_local=prefixed.is_local
             or (prefixed.rank is None and (way is None or not way.labels)),
         )
-        attempt += bool(_RESTART.search(line.text))
+        restarts[host] += index in begins_again
+
+
+def _restarts(lines: Sequence[str], hosts: Sequence[str | None]) -> set[int]:
+    """By index: the lines by which a launcher says that it starts its ranks again. It says the same
+    when it gives up, and then names the failures."""
+    found: set[int] = set()
+    gives_up: set[str | None] = set()
+    for index in range(len(lines) - 1, -1, -1):
+        if _GIVES_UP in lines[index]:
+            gives_up.add(hosts[index])
+        elif _RESTART.search(lines[index]):
+            if hosts[index] not in gives_up:
+                found.add(index)
+            gives_up.discard(hosts[index])
+    return found
 
 
 _Process = tuple[str | None, str | None]
@@ -497,6 +522,8 @@ def _rank_and_host(one: RawLine, identities: Identities) -> tuple[int | None, st
         pid = read_int(match["pid"] or match["pid2"])
         rank = None if pid is None else by_pid.get(pid)
         host = host or match["host"]
+    elif rank is not None and one.maybe_local and one.line.file in identities.by_process:
+        rank = by_pid.get(rank)
     elif rank is not None and one.maybe_local:
         rank = identities.global_ranks.get((host, rank), rank)
     if host is None and rank is not None:

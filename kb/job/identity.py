@@ -17,9 +17,10 @@ from kb.numbers import read_ints
 from kb.rules import host_pattern
 
 _RANK_AND_PID = Expression(
-    r"\b(?:rank|worker|task|process)[ :=#]+(?P<rank>\d+)\b.{0,60}?\bpid[ :=]+(?P<pid>\d+)"
+    r"(?<![a-z])(?:rank|worker|task|process|shard|replica|actor|tp|dp|gpu)[ :=#]+(?P<rank>\d+)\b"
+    r".{0,60}?\bpid[ :=]+(?P<pid>\d+)"
     r"|\[[\w.-]+:(?P<pid3>\d+)\] \*\*\* reported by process \[\d+,(?P<rank3>\d+)\]"
-    r"|\bpid[ :=]+(?P<pid2>\d+)\b.{0,40}?(?:\brank[ :=]+|\) \[)(?P<rank2>\d+)",
+    r"|\bpid[ :=]+(?P<pid2>\d+)\b.{0,40}?(?:\brank[ :=]+|\) \[(?=\d+\]))(?P<rank2>\d+)",
     re.IGNORECASE,
 )
 _PID = Expression(r"\bpid[ :=]+(\d+)", re.IGNORECASE)
@@ -35,6 +36,9 @@ _MIN_NAMED_LINES, _MAX_NAMED_LINES = 5, 40
 may speak of another host."""
 _STEM = Expression(r"(?:^|/)([A-Za-z][\w-]+)(?:\.\w+)*$")
 _NAME_PART = Expression(r"[A-Za-z][\w-]*\d[\w-]*|[a-z]+-[a-z]+")
+_MIN_PROCESS = 1000
+"""Where all numbers are at least this, they are those of processes: of a job with as many ranks, a
+log names some of the first ones too."""
 _BEGINNING_CHARACTERS = 60
 """Where a logger names its host, behind a time."""
 _MIN_CONFIRMING_SHARE = 0.2
@@ -60,6 +64,8 @@ class Identities(msgspec.Struct, frozen=True):
     """What the lines of a job tell about its ranks."""
 
     ranks_by_pid: dict[int, int]
+    by_process: frozenset[str | None]
+    """The files whose logger names the process that speaks, where others name the rank."""
     hosts: dict[int, str]
     """Hosts by rank."""
     global_ranks: dict[tuple[str | None, int], int]
@@ -69,7 +75,24 @@ class Identities(msgspec.Struct, frozen=True):
 def identify(raw_lines: Sequence[RawLine]) -> Identities:
     """Read who is who off the lines of all files."""
     global_ranks = _global_ranks(raw_lines)
-    return Identities(_ranks_by_pid(raw_lines, global_ranks), _hosts(raw_lines), global_ranks)
+    ranks_by_pid = _ranks_by_pid(raw_lines, global_ranks)
+    by_process = frozenset(_files_by_process(raw_lines, ranks_by_pid))
+    return Identities(ranks_by_pid, by_process, _hosts(raw_lines), global_ranks)
+
+
+def _files_by_process(
+    raw_lines: Iterable[RawLine], ranks_by_pid: Mapping[int, int]
+) -> Iterator[str | None]:
+    named: dict[str | None, set[int]] = defaultdict(set)
+    for one in raw_lines:
+        if one.rank is not None and one.maybe_local:
+            named[one.line.file].add(one.rank)
+    highest = max(ranks_by_pid.values(), default=0)
+    for file, numbers in named.items():
+        if min(numbers) > highest and (
+            min(numbers) >= _MIN_PROCESS or numbers & ranks_by_pid.keys()
+        ):
+            yield file
 
 
 def _ranks_by_pid(

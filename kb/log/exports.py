@@ -1,5 +1,5 @@
-"""Logs as platforms export them: what a program said stands in a JSON object, beside the time and
-who said it.
+"""Logs as platforms export them: what a program said stands in a JSON object, or in a row of a
+table (CSV), beside the time and who said it.
 
 The forms are rows of `kb/rules/exports.toml`. Such a log is read as if the programs had written it,
 each line with its number in the file; what no row knows stays as it is.
@@ -7,10 +7,12 @@ each line with its number in the file; what no row knows stays as it is.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -34,7 +36,10 @@ _LISTS = ("events", "entries", "items", "logs")
 """Under which an export that is one object holds its lines."""
 _SKELETON = re.compile(rb'\s*(?:"\w{1,60}"\s*:\s*)?[\[\]{}]{1,4},?\s*')
 """A line that only opens or closes a list or an object."""
+_MAX_HEADER_BYTES = 1000
+"""Of the names of a table's columns."""
 _NO_NAME = re.compile(r"[^\w.-]+")
+_DATE_AND_TIME = re.compile(r"(?<=\d{4}-\d\d-\d\d)-(?=\d\d:)")
 _SECOND_DIGITS = 10
 """Of a time since 1970 in seconds; milliseconds have 13, microseconds 16, nanoseconds 19."""
 
@@ -61,7 +66,7 @@ class _Object(msgspec.Struct, frozen=True):
 def is_export(head: bytes) -> bool:
     """Whether what begins so holds what programs said, in a known form."""
     if head.lstrip()[:1] not in (b"{", b"["):
-        return False
+        return bool(_columns(head.split(b"\n", 1)[0]))
     lines = enumerate(head.split(b"\n", _SNIFFED_LINES)[:_SNIFFED_LINES], 1)
     return _STREAMS.search(head) is not None or any(_said(one) for one in _objects(lines))
 
@@ -69,8 +74,51 @@ def is_export(head: bytes) -> bool:
 def unwrap(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
     """What programs said in the lines of an export, in its order. Of an object that is spread over
     lines, the number is that of the line with the text."""
-    for one in _objects(lines):
+    lines = iter(lines)
+    first = next(lines, None)
+    if first is None:
+        return
+    if columns := _columns(first[1]):
+        yield from _unwrap_table(columns, lines)
+        return
+    for one in _objects(chain([first], lines)):
         yield from _said(one) or (pair for pair in one.lines if not _SKELETON.fullmatch(pair[1]))
+
+
+def _columns(header: bytes) -> list[str]:
+    """The names of the columns of a table that some row knows, in lower case; else none."""
+    if b"," not in header or len(header) > _MAX_HEADER_BYTES:
+        return []
+    text = header.decode("utf-8-sig", "replace").lower()
+    try:
+        names = [name.strip() for name in next(csv.reader([text]), [])]
+    except csv.Error:
+        return []
+    return names if any(_applies(row, dict.fromkeys(names, "")) for row in _tables()) else []
+
+
+def _unwrap_table(columns: Sequence[str], lines: Iterator[NumberedLine]) -> Iterator[NumberedLine]:
+    """What programs said in the rows of a table. What is no row, as where a quotation mark has no
+    end, stays as it is."""
+    taken: list[NumberedLine] = []
+
+    def texts() -> Iterator[str]:
+        for line in lines:
+            taken.append(line)
+            yield line[1].decode("utf-8", "replace") + "\n"
+
+    left = texts()
+    is_at_end = False
+    while not is_at_end:
+        try:
+            for values in csv.reader(left):
+                record = dict(zip(columns, values, strict=False))
+                yield from list(_lines(record, _Object(taken), _tables())) or taken
+                taken.clear()
+            is_at_end = True
+        except csv.Error:
+            yield from taken
+            taken.clear()
 
 
 def _objects(lines: Iterable[NumberedLine]) -> Iterator[_Object]:
@@ -114,7 +162,9 @@ def _said(one: _Object) -> list[NumberedLine]:
         decoded = decode_json(data, object)
     except DamagedError:
         return []
-    said = [(record, list(_lines(record, part))) for record, part in _records(decoded, one)]
+    said = [
+        (record, list(_lines(record, part, _rows()))) for record, part in _records(decoded, one)
+    ]
     if not any(lines for _record, lines in said):
         return []
     return [line for record, lines in said for line in lines or _as_it_is(record, one)]
@@ -160,8 +210,8 @@ def _values(stream: Any, one: _Object) -> Iterator[tuple[object, _Object]]:  # o
         yield record, _Object([one.lines[place]])
 
 
-def _lines(record: object, one: _Object) -> Iterator[NumberedLine]:
-    row = next((row for row in _rows() if _applies(row, record)), None)
+def _lines(record: object, one: _Object, rows: Sequence[Export]) -> Iterator[NumberedLine]:
+    row = next((row for row in rows if _applies(row, record)), None)
     if row is None:
         return
     path, text = next(_found(record, row.text))
@@ -204,13 +254,19 @@ def _prefix(row: Export, record: object) -> str:
     time = _word(record, row.time)
     stamp = f"{_iso(time)} " if time else ""
     if speaker := _word(record, row.speaker):
-        names = filter(None, (speaker.rpartition("/")[2], _word(record, row.part)))
+        names = filter(None, (_speaking(speaker), _word(record, row.part)))
         return f"[from {'/'.join(_NO_NAME.sub('-', name) for name in names)}] {stamp}"
     host, program, pid = (_word(record, paths) for paths in (row.host, row.program, row.pid))
     if not (host and program):
         return stamp
     process = f"[{pid}]" if pid else ""
     return f"{stamp}{_NO_NAME.sub('-', host)} {program.removesuffix('.service')}{process}: "
+
+
+def _speaking(stream: str) -> str:
+    """The part of a stream's name that tells one from another: the last with a number."""
+    parts = stream.split("/")
+    return next((part for part in reversed(parts) if any(map(str.isdigit, part))), parts[-1])
 
 
 def _word(record: object, paths: Sequence[str]) -> str:
@@ -237,12 +293,18 @@ def _value(record: Any, path: str) -> Any:  # of JSON
 
 
 def _iso(time: str) -> str:
-    """A time since 1970 as ISO 8601; another one as it is."""
+    """A time since 1970, or with a blank behind the date, as ISO 8601; another one as it is."""
+    time = _DATE_AND_TIME.sub("T", time)
     if not (time.isascii() and time.isdecimal() and len(time) >= _SECOND_DIGITS):
         return time
     seconds, rest = int(time[:_SECOND_DIGITS]), time[_SECOND_DIGITS:]
     fraction = f".{rest}" if rest else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+@cache
+def _tables() -> tuple[Export, ...]:
+    return read_rows("exports", "table", Export)
 
 
 @cache

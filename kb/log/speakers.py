@@ -60,10 +60,14 @@ class Way(msgspec.Struct, frozen=True):
 
     def match(self, line: str) -> re.Match[str] | None:
         """Where a line names its rank."""
-        if not self.labels:
-            return self.pattern.search(line[: self.until])
-        named = self.pattern.finditer(line[: self.until])
-        return next((match for match in named if self._number(match["label"]) is not None), None)
+        # A pattern looks at what follows the name, too.
+        named = self.pattern.finditer(line[: self.until + _SLACK_CHARACTERS])
+        return next((match for match in named if self._fits(match)), None)
+
+    def _fits(self, match: re.Match[str]) -> bool:
+        if match.end() > self.until:
+            return False
+        return not self.labels or self._number(match["label"]) is not None
 
     def without_name(self, line: str) -> str:
         """The line without the name, where it begins with it."""

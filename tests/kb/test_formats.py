@@ -6,12 +6,14 @@ being added.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pytest
 
@@ -184,6 +186,34 @@ def test_an_exported_log_is_told_like_the_log_itself(
     assert {line.rank for line in diagnosis.evidence.lines} == usual_told.ranks
     assert diagnosis.matches[0].incident.id == usual_answer.first
     assert diagnosis.verdict is usual_answer.verdict
+
+
+@pytest.mark.parametrize("every", [csv.QUOTE_ALL, csv.QUOTE_MINIMAL])
+def test_a_table_is_told_like_the_log_itself(
+    knowledge: KnowledgeBase, every: Literal[0, 1]
+) -> None:
+    text = io.StringIO()
+    table = csv.writer(text, quoting=every)
+    table.writerow(["@timestamp", "@logStream", "@message"])
+    for second, (rank, line) in enumerate(LOGS["stacks"]):
+        time = f"2026-11-21 03:{second // 60:02}:{second % 60:02}.000"
+        table.writerow([time, f"node-{rank}/job", f"[rank{rank}]: {line}"])
+    diagnosis = diagnose(Log.from_text(text.getvalue()), knowledge)
+    usual_told, usual_answer, _ = usual(knowledge, "stacks")
+    job = diagnosis.job
+    assert job is not None
+    assert tuple(culprit.rank for culprit in job.culprits) == usual_told.culprits
+    assert {culprit.host for culprit in job.culprits} == {
+        f"node-{rank}" for rank in usual_told.culprits
+    }
+    assert diagnosis.matches[0].incident.id == usual_answer.first
+
+
+def test_a_quotation_mark_without_end_costs_no_line() -> None:
+    rows = [f'2026-11-21 03:10:07,a-{number},"line {number}' for number in range(20_000)]
+    text = "\n".join(["@timestamp,@logStream,@message", *rows])
+    said = b"".join(block.data for block in Log.from_text(text).blocks()).decode()
+    assert all(f"line {number}" in said for number in range(20_000))
 
 
 def test_a_line_of_an_export_has_its_number_in_the_file() -> None:

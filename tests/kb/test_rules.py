@@ -149,7 +149,12 @@ def test_a_prefix_is_taken_off(row: Prefix) -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [pytest.param(row, id=row.name) for row in read_rows("exports", "export", Export)]
+    "row",
+    [
+        pytest.param(row, id=row.name)
+        for array in ("export", "table")
+        for row in read_rows("exports", array, Export)
+    ],
 )
 def test_an_export_is_unwrapped(row: Export) -> None:
     for example in row.examples:
