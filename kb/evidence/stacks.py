@@ -15,6 +15,8 @@ from kb.log.prefixes import split_prefix
 
 _FRAME = Expression(r"^\s+(?:File \"(?P<file>[^\"]+)\", line \d+,? in (?P<function>\S+)|\S)")
 _EXCEPTION = Expression(r"[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?::|\(|\s*$)|\w+(?: \w+)?: ")
+_TAG = Expression(r"[\w@./-]+\[\d+\]: ")
+"""The name and the number of a process, as syslog writes them in front of each line."""
 _FIRST_WORDS = "Traceback ("
 _MAX_STACK_LINES = 400
 """Lines read to the end of a stack, with those of other ranks between them."""
@@ -34,23 +36,31 @@ class Stack(msgspec.Struct, frozen=True):
 def read_stack(data: bytes, start: int) -> Stack:
     """Read on from the offset of a `Traceback (most recent call last)` line."""
     lines = _lines(data, start)
-    rank = split_prefix(next(lines, (0, ""))[1]).rank
+    speaker, _text = _spoken(next(lines, (0, ""))[1])
     frames: list[str] = []
     for offset, line in lines:
-        spoken = split_prefix(line)
-        if spoken.rank != rank:
+        other, text = _spoken(line)
+        if other != speaker:
             continue
-        if spoken.text.startswith(_FIRST_WORDS):
+        if text.startswith(_FIRST_WORDS):
             break  # a stack without an end: its exception was printed elsewhere, or not at all
-        match = _FRAME.match(spoken.text)
-        if match is None and spoken.text.strip() and not _EXCEPTION.match(spoken.text):
+        match = _FRAME.match(text)
+        if match is None and text.strip() and not _EXCEPTION.match(text):
             continue
         if match is None:
-            return Stack(offset if spoken.text.strip() else None, _innermost(frames))
+            return Stack(offset if text.strip() else None, _innermost(frames))
         if match["file"]:
             path = "/".join(match["file"].split("/")[-3:])
             frames.append(f"{path} in {match['function']}")
     return Stack(None, _innermost(frames))
+
+
+def _spoken(line: str) -> tuple[tuple[int | None, str], str]:
+    """Who says a line, as far as it tells, and what."""
+    spoken = split_prefix(line)
+    tag = _TAG.match(spoken.text)
+    end = tag.end() if tag else 0
+    return (spoken.rank, spoken.text[:end]), spoken.text[end:]
 
 
 def _innermost(frames: list[str]) -> tuple[str, ...]:

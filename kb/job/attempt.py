@@ -150,12 +150,18 @@ class RankLog:
             return -1
         seen: set[str] = set()
         last = -1
+        behind_exception = False
         for index, line in enumerate(self.lines):
             if _is_ordinary(line):
+                if behind_exception:  # advice, which each process prints behind its own
+                    behind_exception = False
+                    continue
                 words = mask(line.message)
                 if words in seen or _ENDED_WELL.search(line.text):
                     last = index
                 seen.add(words)
+            elif line.text.strip():
+                behind_exception = line.grade is Grade.FATAL
         return last
 
     def _end_of_chain(self, first: LogLine, most: FaultRole) -> LogLine:

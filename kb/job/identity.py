@@ -17,7 +17,8 @@ from kb.numbers import read_ints
 from kb.rules import host_pattern
 
 _RANK_AND_PID = Expression(
-    r"(?<![a-z])(?:rank|worker|task|process|shard|replica|actor|tp|dp|gpu)[ :=#]+(?P<rank>\d+)\b"
+    r"(?<![a-z_])(?:(?:global|world)_)?(?:rank|worker|task|process|shard|replica|actor|tp|dp)"
+    r"[ :=#]+(?P<rank>\d+)\b"
     r".{0,60}?\bpid[ :=]+(?P<pid>\d+)"
     r"|\[[\w.-]+:(?P<pid3>\d+)\] \*\*\* reported by process \[\d+,(?P<rank3>\d+)\]"
     r"|\bpid[ :=]+(?P<pid2>\d+)\b.{0,40}?(?:\brank[ :=]+|\) \[(?=\d+\]))(?P<rank2>\d+)",

@@ -16,8 +16,8 @@ _STATED = tuple(
     re.compile(pattern)
     for pattern in (
         # torch with TORCH_DISTRIBUTED_DEBUG=DETAIL: the operation, its shape, its type
-        r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(SequenceNumber=\d+,"
-        r" OpType=(?P<what>\w+)",
+        r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(SequenceNumber=\d+"
+        r"(?:, )?OpType=(?P<what>\w+)",  # without a comma where it has no tensors
         r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(.*?"
         r"TensorShape=(?P<what>\[[^\]]*\])",
         r"Rank (?P<rank>\d+) is running collective: CollectiveFingerPrint\(.*?"
@@ -48,12 +48,15 @@ def mismatched(attempt: Attempt) -> RootCause | None:
 
 def _odd_statements(logs: Iterable[RankLog]) -> list[int]:
     """Ranks of which something else is stated than of most."""
-    texts = [line.text for log in logs for line in log.failures]
+    texts = [(log.rank, line.text) for log in logs for line in log.failures]
     for pattern in _STATED:
-        found = (match for text in texts for match in pattern.finditer(text))
-        stated = {
-            rank: match["what"] for match in found if (rank := read_int(match["rank"])) is not None
-        }
+        stated: dict[int, str] = {}
+        own: dict[int, str] = {}
+        for speaker, text in texts:
+            for match in pattern.finditer(text):
+                if (rank := read_int(match["rank"])) is not None:
+                    (own if rank == speaker else stated)[rank] = match["what"]
+        stated |= own  # what a rank says of another one may be garbled
         common = Counter(stated.values()).most_common()
         if len(common) > 1 and common[0][1] > common[1][1]:
             return sorted(rank for rank, what in stated.items() if what != common[0][0])
