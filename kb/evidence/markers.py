@@ -132,8 +132,8 @@ def denies_failure(text: str) -> bool:
 def grade_line(text: str, numbers: set[int]) -> Grade:
     """Weigh a line by the markers that fired on it.
 
-    A line that denies a failure (`0 errors`), or is a frame of a stack, is context; a line that its own program calls
-    informative counts one less.
+    A line that denies a failure (`0 errors`), or is a frame of a stack, is context; a line that its
+    own program calls informative counts one less.
     """
     grades = [MARKERS[number].grade for number in numbers]
     if not grades or _FRAME.search(text) or denies_failure(text):

@@ -123,6 +123,8 @@ def _analysed(
     before = tuple(one for number in earlier for one in _failures_of(number, log, exits, notify))
     world_size = _world_size(attempt, log)
     root_cause = find_root_cause(attempt, notify)
+    if root_cause is not None and earlier and not _has_own_cause(attempt):
+        root_cause = _own_cause_before(earlier[-1], log, exits, notify) or root_cause
     if root_cause is None or _ended_well(attempt):
         found = _not_failed(attempt, named, world_size, before)
     else:
@@ -165,15 +167,31 @@ def _lines_of_last(lines: Iterable[LogLine], number: int) -> list[LogLine]:
     ]
 
 
+def _has_own_cause(attempt: Attempt) -> bool:
+    return any(log.role >= FaultRole.SELF_INFLICTED for log in attempt.logs)
+
+
+def _own_cause_before(
+    number: int, log: AttributedLog, exits: Iterable[Exit], notify: Notify
+) -> RootCause | None:
+    """Why the attempt before failed, if a rank failed by itself: where a restart ends without such
+    a cause, it could not come up for what the first one left behind."""
+    attempt = _attempt(number, log, exits)
+    return find_root_cause(attempt, notify) if _has_own_cause(attempt) else None
+
+
+def _attempt(number: int, log: AttributedLog, exits: Iterable[Exit]) -> Attempt:
+    return Attempt(
+        [line for line in log.lines if line.attempt == number],
+        [one for one in exits if one.line.attempt == number],
+    )
+
+
 def _failures_of(
     number: int, log: AttributedLog, exits: Iterable[Exit], notify: Notify
 ) -> tuple[QuotedLine, ...]:
     """What failed in an attempt that was followed by another."""
-    attempt = Attempt(
-        [line for line in log.lines if line.attempt == number],
-        [one for one in exits if one.line.attempt == number],
-    )
-    root_cause = find_root_cause(attempt, notify)
+    root_cause = find_root_cause(_attempt(number, log, exits), notify)
     return tuple(culprit.quoted for culprit in root_cause.culprits) if root_cause else ()
 
 

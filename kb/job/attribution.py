@@ -158,7 +158,21 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     calendar = Calendar(line.stamp for file in raw for line in file if line.stamp)
     identities = identify([line for file in raw for line in file])
     attributed = [line for file in raw for line in _log_lines(file, calendar, identities)]
-    return AttributedLog(attributed, identities.ranks_by_pid)
+    return AttributedLog(_with_copies(attributed), identities.ranks_by_pid)
+
+
+def _with_copies(lines: Sequence[LogLine]) -> list[LogLine]:
+    """What a launcher repeats of a rank is that of the rank, if no other rank says the same."""
+    told: dict[str, set[int]] = defaultdict(set)
+    for line in lines:
+        if line.rank is not None and line.grade >= Grade.FOLLOW_ON:
+            told[line.message].add(line.rank)
+    return [
+        msgspec.structs.replace(line, rank=next(iter(ranks)))
+        if line.rank is None and len(ranks := told.get(line.message, ())) == 1
+        else line
+        for line in lines
+    ]
 
 
 def _oldest_first(lines: Sequence[Line]) -> Sequence[Line]:

@@ -14,6 +14,7 @@ from kb.rules.rows import Failure, FailureKind
 _NO_FAILURE = re.compile(
     r"(?!\s+what\(\):)(?:" + ATTACHED.pattern + r")|\S+:\d+: \w*Warning:"
     r"|.*\bexit(?:ed|ing)? (?:with )?(?:status|code)[: =]*0\b"
+    r"|\(it may even hang or crash\)"  # Open MPI, of a process that lost a peer
 )
 """Parts of stacks and other lines that only look like failures."""
 
