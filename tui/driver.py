@@ -7,14 +7,16 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import IO
 
+from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START
 from textual.drivers import linux_driver
 from textual.events import Key
+from textual.message import Message
 
 _GONE = 128 + signal.SIGHUP
 """The exit code, as of a shell."""
@@ -59,8 +61,27 @@ class _Direct:
         return True
 
 
+_MIN_PASTE_CHARACTERS = 200
+"""So much that comes at once, with ends of lines, was not typed."""
+
+
 class _Parser(linux_driver.XTermParser):  # type: ignore[name-defined,misc]
     """Reads what the terminal sends."""
+
+    _is_pasting = False
+    """The terminal marked where a paste begins, and not yet where it ends."""
+
+    def feed(self, data: str) -> Iterable[Message]:
+        """Read on. A paste that the terminal does not mark is one all the same: each character by
+        itself would take half a millisecond."""
+        begins, ends = data.rfind(BRACKETED_PASTE_START), data.rfind(BRACKETED_PASTE_END)
+        if begins == ends == -1:
+            is_burst = len(data) >= _MIN_PASTE_CHARACTERS and ("\r" in data or "\n" in data)
+            if is_burst and not self._is_pasting and "\x1b" not in data:
+                data = f"{BRACKETED_PASTE_START}{data}{BRACKETED_PASTE_END}"
+        else:
+            self._is_pasting = begins > ends
+        yield from super().feed(data)
 
     def _parse_extended_key(self, sequence: str) -> list[Key] | None:
         """Leave out a key whose number is that of no character: a broken line sends such ones."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kb.corpus.directories import RecordDirectories, RecordFile
-from kb.errors import CorpusError, IncidentError, unknown
+from kb.errors import CorpusError, IncidentError, short_name, unknown
 from kb.guides import Record
 from kb.problem import skipped
 
@@ -22,7 +22,7 @@ def record_file(identifier: str, directories: tuple[str, ...], otherwise: str) -
     if file is None and problems:
         raise IncidentError(problems)
     if file is None:
-        raise CorpusError(unknown("record", identifier, library.ids(), otherwise))
+        raise CorpusError(unknown("record", short_name(identifier), library.ids(), otherwise))
     if problems:
         say(skipped(problem.path for problem in problems))
     return file
