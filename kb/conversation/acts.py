@@ -121,6 +121,8 @@ _UNSURE_ALONE = COURTESIES | {
     Act.CANNOT,
 }
 """Acts that a clause beside a courtesy is not read as: out of its sentence it says too little."""
+_NOTES = frozenset({Act.SUMMARISE, Act.HAND_OVER})
+"""What is asked for when a case is over: "it works now, write me a summary"."""
 _SURE_ALONE = 0.6
 """Least share of the act of such a clause."""
 _MAX_PARTS = 8
@@ -278,7 +280,11 @@ def _said(text: str) -> tuple[Acted, ...]:
     is_sure = min(reading.share for reading in readings) >= whole.share
     hides = whole.act in COURTESIES and is_question(parts[-1])  # "thanks. can I see it run?"
     if len(acts) > 1 and (is_sure or hides):
-        return tuple(Acted(one.act, part) for one, part in zip(readings, parts, strict=True))
+        return tuple(
+            acted
+            for one, part in zip(readings, parts, strict=True)
+            for acted in (_thanked(part) if one.act is Act.THANKS else ()) or [Acted(one.act, part)]
+        )
     return tuple(_in_one_sentence(text, whole.act)) or (Acted(whole.act, text),)
 
 
@@ -291,6 +297,11 @@ def _in_one_sentence(text: str, act: Act) -> list[Acted]:
     if act is Act.THANKS and is_well and not _DENIES.search(text):
         return [Acted(Act.SUCCESS, text)]
     return _beside_courtesy(text, act)
+
+
+def _thanked(text: str) -> list[Acted]:
+    """What else a sentence says that thanks: "it is up, thanks!"."""
+    return _in_one_sentence(text, Act.THANKS)
 
 
 def _begun_anew(text: str) -> list[Acted]:
@@ -319,9 +330,16 @@ def _beside_courtesy(text: str, act: Act) -> list[Acted]:
     """The requests and results that stand beside a courtesy in one sentence: "thanks, that fixed
     it", "that did not help, what else". Clauses that only tell something stay together."""
     clauses = [clause for clause in _CLAUSES.split(text) if clause.strip()]
-    if act not in COURTESIES or not 1 < len(clauses) <= _MAX_PARTS:
+    is_note = act in _NOTES
+    if not (is_note or act in COURTESIES) or not 1 < len(clauses) <= _MAX_PARTS:
         return []
-    readings = zip(_read(clauses), clauses, strict=True)
+    readings = list(zip(_read(clauses), clauses, strict=True))
+    if is_note:
+        well = [clause for one, clause in readings if one.act is Act.SUCCESS]
+        if not well or _STILL.search(text):
+            return []
+        rest = [clause for _one, clause in readings if clause not in well]
+        return [Acted(Act.SUCCESS, ", ".join(well)), Acted(act, ", ".join(rest) or text)]
     unsure = _UNSURE_ALONE | ({Act.SUCCESS} if _STILL.search(text) else set())
     return [
         Acted(one.act, clause)

@@ -117,7 +117,7 @@ def _told_or_asked(
     """What was told is evidence, and what was asked is answered."""
     acts = {part.act for part in parts}
     evidence = evidence_of(text, parts)
-    requests = requests_of(parts)
+    requests = requests_of(text, parts)
     is_asked = any(asked_in(part.text) not in (None, Asked.RELAPSE) for part in parts)
     is_asked = is_asked or (acts == {Act.OTHER} and is_question(text) and bool(harm_of(text)))
     if is_bare(conversation) and (evidence or (acts <= _MAY_STATE and not is_asked)):

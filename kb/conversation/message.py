@@ -109,13 +109,15 @@ def told_in(parts: Sequence[Acted]) -> str | None:
     return _put_together(told)
 
 
-def requests_of(parts: Sequence[Acted]) -> list[Acted]:
-    """What is to be answered: each act once, courtesies only where there is nothing else."""
+def requests_of(text: str, parts: Sequence[Acted]) -> list[Acted]:
+    """What is to be answered of a message: each act once, courtesies only where there is nothing
+    else. A success is told by all that asks for nothing."""
     others = {part.act: part for part in reversed(parts) if part.act not in TOLD}
     if Act.SUCCESS in others:
-        whole = _put_together([one.text for one in parts if one.act in TOLD | {Act.SUCCESS}])
         asked = [part for act, part in others.items() if act in _ASKED_AFTER_SUCCESS]
-        return [Acted(Act.SUCCESS, whole), *asked[:1]]
+        for part in asked:
+            text = text.replace(part.text, "")
+        return [Acted(Act.SUCCESS, text.strip()), *asked[:1]]
     if any(part.act is Act.TRIED for part in parts):
         others.pop(Act.FAILURE, None)  # what was tried is said to have failed
     if Act.NEXT in others and len(others) > 1:

@@ -53,9 +53,7 @@ _PLACES = (
 _SYSTEMS = {"kubernetes": Place.K8S, "docker": Place.DOCKER, "slurm": Place.SLURM}
 _MIN_CAUSE_SHARE = 0.5
 """Minimum share of the words of a guess that a cause has, from 0 to 1."""
-_SETTING = re.compile(
-    r"(?<![\w-])(?:--[a-z][\w-]{2,60}|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){1,8})"
-)
+SETTING = re.compile(r"(?<![\w-])(?:--[a-z][\w-]{2,60}|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){1,8})")
 """The name of a flag, an option or a variable."""
 _LOOKING = frozenset("check see find look show run set get know tell test line really don".split())
 """Words of questions, in the form of `tokenize`, that name no check."""
@@ -118,7 +116,7 @@ def task_named(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     check = _check_named(text, conversation, knowledge)
     if check:
         return _as_task(check, text, conversation)
-    setting = _step_of_setting(text, incident)
+    setting = step_of_setting(text, incident)
     if setting:
         return setting
     if named is None and symptom_of(conversation, knowledge):
@@ -126,9 +124,9 @@ def task_named(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     return next(steps_meant(text, incidents, knowledge), None)
 
 
-def _step_of_setting(text: str, incident: Incident | None) -> FixStep | None:
+def step_of_setting(text: str, incident: Incident | None) -> FixStep | None:
     """The step that sets what the message names, or else one that speaks of it."""
-    settings = set(_SETTING.findall(text))
+    settings = set(SETTING.findall(text))
     steps = [
         FixStep(incident, number, step)
         for number, step in enumerate(incident.body.fix if incident else (), 1)

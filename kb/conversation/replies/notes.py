@@ -22,6 +22,7 @@ from kb.conversation.replies.answer import (
     paragraphs,
 )
 from kb.conversation.replies.meant import first_record
+from kb.conversation.replies.own_remedy import tells_remedy
 from kb.conversation.speech import (
     beginning,
     cite,
@@ -210,6 +211,9 @@ def _state(conversation: Conversation) -> str:
         return say("note-open", language)
     if solved.step:
         return say("note-solved-step", language, number=solved.step, id=solved.record)
+    told = next(one.text for one in reversed(conversation.statements) if one.solved)
+    if not solved.record and tells_remedy(told):
+        return say("note-solved-own", language, text=quote(told))
     return say("note-solved", language)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 
 import msgspec
 
@@ -16,16 +15,19 @@ from kb.conversation.done_steps import (
     taken_steps,
 )
 from kb.conversation.language import say
-from kb.conversation.next_step import cause_shown, open_steps, symptom_of, task_of
+from kb.conversation.next_step import Task, cause_shown, open_steps, symptom_of, task_of
 from kb.conversation.replies.answer import Answer, named_cause, paragraphs, sentences, with_task
 from kb.conversation.replies.meant import (
+    SETTING,
     cause_like,
     first_record,
     record_meant,
+    step_of_setting,
     steps_meant,
     task_shown,
 )
-from kb.conversation.speech import cite, first_sentence, prose
+from kb.conversation.replies.own_remedy import by_itself, refutes, tells_remedy
+from kb.conversation.speech import cite, first_sentence, prose, quote
 from kb.conversation.state import Conversation, ReplyAct, Solved, Statement, combine
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
@@ -33,12 +35,6 @@ from kb.incident import Incident
 from kb.playbook import Cause, Playbook
 from kb.verdict import SHOW_QUIET_AT, Verdict, percent
 
-_BY_ITSELF = re.compile(
-    r"\b(?:by itself|on its own|itself|magically|no idea why|nobody did anything)\b"
-    r"|自己(?:就)?(?:好|恢复)|莫名其妙.{0,4}好|自动(?:好|恢复)",
-    re.IGNORECASE,
-)
-"""It works, and nobody knows why."""
 _LEAST_WORDS = 2
 """Of a cause, in what is said of a success: "all gone now" names none."""
 _MAX_RECORDS_COMPARED = 3
@@ -52,6 +48,8 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     symptom = symptom_of(conversation, knowledge)
     cause = cause_like(acted.text, conversation, knowledge, _LEAST_WORDS) if symptom else None
     shown = (cause[0].playbook, cause[1]) if cause else cause_shown(conversation, knowledge)
+    if helped is None and tells_remedy(acted.text) and not cause:
+        return _success_of_own(acted, conversation)
     if symptom and shown and helped is None:
         return _success_of_cause(acted, *shown, conversation)
     named = record_meant(acted.text, conversation, knowledge)
@@ -61,8 +59,7 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     statement = Statement(acted.text, says=(said,), solved=solved)
     if incident is None:
         unknown = sentences([said, *_perhaps(conversation), say("success-unknown", language)])
-        by_itself = _BY_ITSELF.search(acted.text)
-        key = "success-by-itself" if by_itself else "prevent-everywhere"
+        key = "success-by-itself" if by_itself(acted.text) else "prevent-everywhere"
         text = paragraphs([unknown, say(key, language)])
         return Answer(text, statement=statement)
     parts = [
@@ -76,6 +73,15 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         parts.append(say("prevent-everywhere", language))
     parts.append(say("success-offer", language))
     return Answer(paragraphs(parts), records=(incident.id,), statement=statement)
+
+
+def _success_of_own(acted: Acted, conversation: Conversation) -> Answer:
+    """Of a remedy that the user found: it proves nothing of what was named."""
+    language, said = conversation.language, say("success", conversation.language)
+    statement = Statement(acted.text, says=(said,), solved=Solved(""))
+    own = say("success-own", language, text=quote(acted.text))
+    text = paragraphs([sentences([said, own]), say("success-unknown", language)])
+    return Answer(text, statement=statement)
 
 
 def _proven(conversation: Conversation) -> Incident | None:
@@ -113,21 +119,35 @@ def _was(incident: Incident, helped: FixStep | None, conversation: Conversation)
 
 
 def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> FixStep | None:
-    """The step that is named or told of, else the one that was done or shown last and changes
-    something."""
+    """The step that is named or told of; where nothing else is told, the one that was done or shown
+    last and changes something."""
+    if refutes(acted.text):
+        return None
     incidents = [
         match.incident
         for match in conversation.matches[:_MAX_RECORDS_COMPARED]
         if match.confidence >= SHOW_QUIET_AT
     ]
-    tasks = [
+    told = [
         *step_by_number(acted.text, incidents),
+        *(step_of_setting(acted.text, incident) for incident in incidents),
         *steps_meant(acted.text, incidents, knowledge),
-        *reversed(list(taken_steps(conversation))),
-        task_shown(conversation, knowledge),
     ]
-    steps = (task for task in tasks if isinstance(task, FixStep) and not only_looks(task.step))
-    return next(steps, None)
+    if tells_remedy(acted.text):
+        named = set(SETTING.findall(acted.text))
+        return next((step for step in _cures(told) if _speaks_of(step, named)), None)
+    shown = [*reversed(list(taken_steps(conversation))), task_shown(conversation, knowledge)]
+    return next(_cures([*told, *shown]), None)
+
+
+def _cures(tasks: Sequence[Task | None]) -> Iterator[FixStep]:
+    return (task for task in tasks if isinstance(task, FixStep) and not only_looks(task.step))
+
+
+def _speaks_of(step: FixStep, settings: Set[str]) -> bool:
+    """Whether a step has one of the settings that were named, if any were."""
+    text = f"{step.step.text} {step.step.command} {step.step.why}"
+    return not settings or any(name in text for name in settings)
 
 
 def failure(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

@@ -1,0 +1,53 @@
+"""What helped, in the words of the user: their own remedy proves nothing of what was proposed."""
+
+from __future__ import annotations
+
+import re
+
+from index.tokens import tokenize
+from kb.conversation.replies.meant import SETTING
+
+_REFUTES = re.compile(
+    r"\bnot what you (?:said|thought|suggested|named)\b"
+    r"|\b(?:was|is)(?:n't| not) (?:that|your|what you)\b"
+    r"|\bnothing to do with (?:that|it|your|what you)\b|\bnone of (?:that|those|these|your)\b"
+    r"|不是你(?:说|讲|猜)的|说明不是|(?:跟|和|与)你说的.{0,6}(?:没|无)关|你说的.{0,4}不对",
+    re.IGNORECASE,
+)
+"""What helped was something else than what was proposed."""
+_OF_SUCCESS = re.compile(
+    r"\b(?:it|that|this|is|are|was|works?|worked|working|runs?|running|fixed|fix|solved|resolved|helped|help"
+    r"|gone|ok|okay|fine|good|great|perfect|awesome|nice|yes|yay|now|again|finally|all|well|up|back|normal"
+    r"|thanks?|thank|cheers|so|much|problem|issue|error|hang|did|done|trick|training|job|server|started"
+    r"|starts|start|through|going|looks|like|for|the|and|we|everything|step|steps|your|advice)\b"
+    r"|好了|可以了|解决了?|起来了?|恢复了?|正常了?|谢谢|多谢|感谢|现在|已经|终于|都|能跑了?|跑通了?|跑起来了?"
+    r"|问题|没事了?|搞定了?|成功了?|太好了|按你(?:说|讲)的|训练|任务|服务|之后|以后|就|了",
+    re.IGNORECASE,
+)
+"""Words that only say that it works."""
+_MIN_OWN_WORDS = 3
+"""Words beside them that tell of a remedy."""
+_BY_ITSELF = re.compile(
+    r"\b(?:by itself|on its own|itself|magically|no idea why|nobody did anything)\b"
+    r"|自己(?:就)?(?:好|恢复)|莫名其妙.{0,4}好|自动(?:好|恢复)",
+    re.IGNORECASE,
+)
+"""It works, and nobody knows why."""
+
+
+def tells_remedy(text: str) -> bool:
+    """Whether a text tells of a remedy, beside that it works."""
+    if by_itself(text):
+        return False
+    words = set(tokenize(_OF_SUCCESS.sub(" ", text)))
+    return refutes(text) or SETTING.search(text) is not None or len(words) >= _MIN_OWN_WORDS
+
+
+def refutes(text: str) -> bool:
+    """Whether it says that what was proposed was not it."""
+    return _REFUTES.search(text) is not None
+
+
+def by_itself(text: str) -> bool:
+    """Whether it says that nobody did anything."""
+    return _BY_ITSELF.search(text) is not None
