@@ -11,7 +11,7 @@ from pathlib import Path
 
 import platformdirs
 
-from kb.errors import SettingsError
+from kb.errors import SettingsError, short_name
 
 _APP = "incident-kb"
 
@@ -71,8 +71,17 @@ def backlog_directory() -> Path:
 
 
 def backlogs() -> list[Path]:
-    """The files of all imported backlogs, in the order of their names."""
-    return sorted(backlog_directory().glob(f"*{BACKLOG_SUFFIX}"))
+    """The files of all imported backlogs, in the order of their names.
+
+    Raises:
+        SettingsError: their directory cannot be read.
+    """
+    directory = backlog_directory()
+    try:
+        return sorted(directory.glob(f"*{BACKLOG_SUFFIX}"))
+    except OSError as error:
+        why = f"cannot read the imports in {short_name(directory)}: {error.strerror}"
+        raise SettingsError(f"{why}; set KB_DATA to a directory of yours") from error
 
 
 def index_directory(incidents: Iterable[Path], model: str, kind: str = "index") -> Path:

@@ -87,6 +87,8 @@ class Service:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="service")
         self._knowledge: KnowledgeBase | None = None
         self._backlog: Backlog | None = None
+        self._told: set[str] = set()
+        """What was wrong with the backlogs: it is told once."""
         self._looked_at = -REFRESH_SECONDS
         self._closed = False
         self._stop = threading.Event()
@@ -397,7 +399,7 @@ class Service:
     def _find_leads(self, evidence: Evidence) -> tuple[Lead, ...]:
         """What the user's own backlog holds about some evidence. Whatever is wrong with it is told,
         and disturbs no diagnosis."""
-        if self._knowledge is None or not backlogs():
+        if self._knowledge is None or not self._has_backlogs():
             return ()
         from kb.backlog import Backlog, find_leads
         from kb.containment import contained
@@ -406,6 +408,15 @@ class Service:
         with contained("no leads are shown", self._notify):
             return find_leads(evidence, self._backlog, self._knowledge.encoder)
         return ()
+
+    def _has_backlogs(self) -> bool:
+        try:
+            return bool(backlogs())
+        except KbError as error:
+            if str(error) not in self._told:
+                self._told.add(str(error))
+                self._notify(f"{error}; no leads are shown")
+            return False
 
     def _release(self) -> None:
         if self._backlog is not None:

@@ -291,3 +291,10 @@ def _count(database: Path) -> int:
         count = connection.execute("SELECT count(*) FROM reports").fetchone()[0]
     connection.close()
     return int(count)
+
+
+def test_imports_that_cannot_be_read_are_named_and_disturb_no_answer(small: Small) -> None:
+    own = {"KB_DATA": "/" + "x" * 300}
+    run = small.kb("ask", "--json", stdin=b"RuntimeError: nobody knows this one\n", env=own)
+    assert json.loads(run.stdout)["verdict"] == "unknown"
+    assert run.stderr.count(b"no leads are shown") == 1
