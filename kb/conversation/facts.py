@@ -63,6 +63,10 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 """Where in a clause that denies something the denial ends."""
+_NEXT_CLAUSE = re.compile(r"\s(?:and|but|so|then|because)\s.*", re.IGNORECASE)
+"""What stands behind that which is denied."""
+_FLAG_OR_YET = re.compile(r"(?<![\w-])--?[a-z][\w-]*|\bno (?:[\w-]+ ){1,3}yet\b", re.IGNORECASE)
+"""A name with a `no` in it, and what is only not there so far."""
 _STATE = re.compile(
     r"(?:currently |yet |even )?(?:active|enabled|set|present|loaded|installed|mounted|there|used"
     r"|on|up|full|involved)[.!]*",
@@ -175,7 +179,7 @@ def _absent(clause: str, candidates: Sequence[Incident], language: Language) -> 
     first = next(tokenize(what), "")
     if first in _ORDINARY and not named and not _TROUBLE.search(what):
         return None
-    words = set(tokenize(translate(what))) - _ORDINARY
+    words = {word for word in tokenize(translate(what)) if not word.isdigit()} - _ORDINARY
     ids = [i.id for i in candidates if _needs(i, named) or words & _printed(i)]
     telling = bool(ids) and len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
     if not telling and not named and not _TROUBLE.search(what):
@@ -188,15 +192,16 @@ def _absent(clause: str, candidates: Sequence[Incident], language: Language) -> 
 
 def _denied(clause: str) -> str:
     """What is said to be absent; empty where nothing is."""
+    clause = _FLAG_OR_YET.sub(" ", clause).strip()
     match = _NEGATED.match(clause)
     if match:
-        return (match["what"] or match["zh"]).strip()
+        return _NEXT_CLAUSE.sub("", match["what"] or match["zh"]).strip()
     if scope_of(clause) is not Scope.NEGATED or _NODES.search(clause):
         return ""
     denial = _DENIAL.search(clause)
     if denial is None:
         return ""
-    behind = clause[denial.end() :].strip()
+    behind = _NEXT_CLAUSE.sub("", clause[denial.end() :]).strip()
     return clause[: denial.start()].strip() if _STATE.fullmatch(behind) else behind
 
 

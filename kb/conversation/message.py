@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kb.check import Check
 from kb.conversation.acts import COURTESIES, Act, Acted, acts_of
 from kb.conversation.asked import Asked, asked_in
 from kb.conversation.clues import clue_in
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import bears_signature, is_output
 from kb.conversation.known_commands import command_asked, command_named
+from kb.conversation.naming import programs_of
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.readings import read_pasted
 from kb.conversation.scope import Scope, scope_of
@@ -46,6 +48,12 @@ _ASKS_WHY = re.compile(
     r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
     re.IGNORECASE,
 )
+_LACKS = re.compile(
+    r"\bno (?P<en>[a-z][\w-]{1,30})\b(?: (?:on|in|at|here|there|installed|available)\b|\s*[,.;]|$)"
+    r"|没(?:有|装|安装)(?:了|过)?\s*(?P<zh>[a-z][\w-]{1,30})",
+    re.IGNORECASE,
+)
+"""A tool that is not there."""
 _TELLS = frozenset({None, Asked.RELAPSE})
 """What a turn of phrase asks for where it may tell something."""
 _ONCE = re.compile(
@@ -87,12 +95,19 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
         return (Acted(Act.OBSERVATION, text),)
     if is_line and all(part.act is not Act.SUCCESS for part in acts):
         return (Acted(Act.PROBLEM, text),)
+    told = (_as_comparison(_as_question(_as_denial(_as_asked(part)))) for part in acts)
     return tuple(
-        _as_output(
-            _as_slowness(_as_comparison(_as_question(_as_denial(_as_asked(part)))), text), knowledge
-        )
-        for part in acts
+        _as_lack(_as_output(_as_slowness(part, text), knowledge), knowledge) for part in told
     )
+
+
+def _as_lack(part: Acted, knowledge: KnowledgeBase) -> Acted:
+    """Who says that a program of a check is not there cannot run the check."""
+    match = _LACKS.search(part.text) if part.act is not Act.SUCCESS else None
+    tool = (match["en"] or match["zh"]).lower() if match else ""
+    checks = (guide for guide in knowledge.guides.by_id.values() if isinstance(guide, Check))
+    is_known = bool(tool) and any(tool in programs_of(check) for check in checks)
+    return Acted(Act.CANNOT, part.text) if is_known else part
 
 
 def evidence_of(text: str, parts: Sequence[Acted]) -> str | None:

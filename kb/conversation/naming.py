@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from index.tokens import tokenize
+from kb.check import Check
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.incident import Incident
@@ -17,6 +18,8 @@ _ORDINALS |= {"第一个": 1, "第二个": 2, "第三个": 3, "第四个": 4, "�
 _MIN_NAME_SHARE = 0.6
 """Minimum share of the words of a name that id and title of its record contain, from 0 to 1: people
 add a word or two of their own."""
+
+_PROGRAM = re.compile(r"(?m)(?:^|[|;&(`]|\bsudo|\bexec|--|\bdo)\s*([a-z][a-z0-9_.-]{2,30})")
 
 
 def record_by_name(
@@ -53,3 +56,12 @@ def _share(words: set[str], incident: Incident, name: str) -> float:
         return 2.0
     held = set(tokenize(f"{incident.id.replace('-', ' ')} {incident.title}"))
     return len(words & held) / len(words) if words else 0.0
+
+
+def programs_of(check: Check) -> set[str]:
+    """The programs of its command that its id begins with: `py-spy` of py-spy-dump."""
+    return {
+        program
+        for program in _PROGRAM.findall(check.body.commands[0].run)
+        if check.id == program or check.id.startswith(f"{program}-")
+    }

@@ -12,7 +12,7 @@ from kb.conversation.language import Language, in_language
 from kb.diagnosis import Diagnosis, Match, PlaybookMatch, Question, to_question
 from kb.incident import Incident
 from kb.outcome import Outcome
-from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, seen_in
+from kb.questions import Belief, KnownEnvironment, Option, QuestionPlan, Topic, seen_in
 from kb.verdict import MAX_CONFIDENCE_AFTER_TALK, SHOW_ALSO_AT, SHOW_AT, Verdict
 
 MAX_CONVERSATION_MATCHES = 20
@@ -194,6 +194,15 @@ class Conversation(msgspec.Struct, frozen=True):
         question = to_question(self.inquiry)
         answers = tuple(in_language(answer, self.language) for answer in question.answers)
         return Question(in_language(question.text, self.language), answers)
+
+    @property
+    def question_in_words(self) -> str:
+        """The question with its answers, where it is told in a sentence; empty where none is."""
+        question = self.question
+        if question is None:
+            return ""
+        of_choice = self.inquiry is not None and self.inquiry.topic is Topic.SYSTEMS
+        return f"{question.text} {', '.join(question.answers)}" if of_choice else question.text
 
     @property
     def verdict(self) -> Verdict:

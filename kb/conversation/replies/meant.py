@@ -10,7 +10,7 @@ from kb.check import Check, Place
 from kb.conversation.acts import MAX_TALK_CHARACTERS
 from kb.conversation.commands import to_command
 from kb.conversation.done_steps import FixStep, only_looks, step_by_number, steps_alike
-from kb.conversation.naming import record_by_name
+from kb.conversation.naming import programs_of, record_by_name
 from kb.conversation.next_step import Task, name_of, playbooks_of, symptom_of, task_of
 from kb.conversation.scope import Scope, clauses_of
 from kb.conversation.state import Conversation, Speaker
@@ -39,7 +39,6 @@ _GENERIC = re.compile(
     re.IGNORECASE,
 )
 """Words of requests, which name no step by themselves."""
-_PROGRAM = re.compile(r"(?m)(?:^|[|;&(`]|\bsudo|\bexec|--|\bdo)\s*([a-z][a-z0-9_.-]{2,30})")
 _WORD = re.compile(r"[a-z][a-z0-9_.-]{2,40}")
 _PLACES = (
     (Place.K8S, r"\bk8s\b|kubernetes|kubectl|\bpods?\b"),
@@ -209,7 +208,7 @@ def _check_named(text: str, conversation: Conversation, knowledge: KnowledgeBase
     named = [
         guide
         for guide in knowledge.guides.by_id.values()
-        if isinstance(guide, Check) and (guide.id in lower or words & _programs(guide))
+        if isinstance(guide, Check) and (guide.id in lower or words & programs_of(guide))
     ]
 
     def fits(check: Check) -> tuple[bool, int, bool]:
@@ -226,15 +225,6 @@ def check_about(
     asked = set(tokenize(translate(text))) - _LOOKING
     best = knowledge.guides.check_names.nearest(asked)
     return _as_task(best, text, conversation) if best else None
-
-
-def _programs(check: Check) -> set[str]:
-    """The programs of its command that its id begins with: `py-spy` of py-spy-dump."""
-    return {
-        program
-        for program in _PROGRAM.findall(check.body.commands[0].run)
-        if check.id == program or check.id.startswith(f"{program}-")
-    }
 
 
 def steps_meant(

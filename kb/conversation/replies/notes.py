@@ -146,8 +146,7 @@ def _for_ticket(title: str, conversation: Conversation, knowledge: KnowledgeBase
         )
         yield say("note-next", language, what=text)
     if conversation.inquiry and not conversation.solved:
-        question = in_language(conversation.inquiry.text, language)
-        yield say("note-question", language, question=question)
+        yield say("note-question", language, question=conversation.question_in_words)
     yield from _links(conversation)
 
 

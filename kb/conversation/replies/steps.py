@@ -8,7 +8,7 @@ import msgspec
 
 from kb.check import Check
 from kb.conversation.acts import Acted
-from kb.conversation.language import Language, in_language, say
+from kb.conversation.language import say
 from kb.conversation.next_step import (
     name_of,
     task_of,
@@ -68,7 +68,7 @@ def next_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     task = task_of(conversation, knowledge)
     parts = []
     if conversation.inquiry:
-        parts.append(_open_question(conversation.inquiry, language))
+        parts.append(_open_question(conversation.inquiry, conversation))
     if task:
         answer = with_task("\n".join(parts), task, language)
         text = paragraphs([answer.text, steps_ahead(task, conversation)])
@@ -82,10 +82,10 @@ def next_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     return Answer(paragraphs(parts))
 
 
-def _open_question(inquiry: QuestionPlan, language: Language) -> str:
+def _open_question(inquiry: QuestionPlan, conversation: Conversation) -> str:
     if inquiry.topic is Topic.EFFECT:
         return inquiry.text
-    return say("ask-apart", language, question=in_language(inquiry.text, language))
+    return say("ask-apart", conversation.language, question=conversation.question_in_words)
 
 
 def cannot(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
