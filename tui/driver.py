@@ -15,7 +15,7 @@ from typing import IO
 
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START
 from textual.drivers import linux_driver
-from textual.events import Key
+from textual.events import Key, Resize
 from textual.message import Message
 
 _GONE = 128 + signal.SIGHUP
@@ -65,7 +65,13 @@ _MIN_PASTE_CHARACTERS = 200
 """So much that comes at once, with ends of lines, was not typed."""
 
 
-class _Parser(linux_driver.XTermParser):  # type: ignore[name-defined,misc]
+_MAX_CELLS = 1_000
+"""Columns or lines of a terminal; the largest screens show some 600. Each cell takes memory."""
+_ABSURD_SIZE = re.compile(r"\x1b\[48;[\d:;]*?\d{5}[\d:;]*t")
+"""A report of a size that no terminal has, which a broken line sends."""
+
+
+class TerminalParser(linux_driver.XTermParser):  # type: ignore[name-defined,misc]
     """Reads what the terminal sends."""
 
     _is_pasting = False
@@ -81,7 +87,12 @@ class _Parser(linux_driver.XTermParser):  # type: ignore[name-defined,misc]
                 data = f"{BRACKETED_PASTE_START}{data}{BRACKETED_PASTE_END}"
         else:
             self._is_pasting = begins > ends
-        yield from super().feed(data)
+        known = _ABSURD_SIZE.sub("", data)
+        if data and not known:  # nothing at all would be the end
+            return
+        for message in super().feed(known):
+            if not (isinstance(message, Resize) and max(message.size) > _MAX_CELLS):
+                yield message
 
     def _parse_extended_key(self, sequence: str) -> list[Key] | None:
         """Leave out a key whose number is that of no character: a broken line sends such ones."""
@@ -109,7 +120,7 @@ class TerminalDriver(linux_driver.LinuxDriver):
         # Bytes that are no UTF-8 come with a paste from a file in GBK or Latin-1.
         linux_driver.getincrementaldecoder = _replacing  # type: ignore[assignment,attr-defined]
         linux_driver.WriterThread = _Writer  # type: ignore[attr-defined]
-        linux_driver.XTermParser = _Parser  # type: ignore[attr-defined]
+        linux_driver.XTermParser = TerminalParser  # type: ignore[attr-defined]
         # The library draws on stderr, which may be closed or a file; `kb` looked at stdout.
         if sys.__stderr__ is None or not sys.__stderr__.isatty():
             self._file = sys.__stdout__

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.events import Key, Paste, Resize
 from textual.pilot import Pilot
 
 from kb.service.input import UserInput
@@ -23,6 +24,7 @@ from tests.tui.conftest import (
     until,
     until_shown,
 )
+from tui.driver import TerminalParser
 from tui.screens.history import HistoryScreen
 from tui.widgets.log_prompt import LogPrompt
 from tui.widgets.log_view import LogView
@@ -255,3 +257,33 @@ async def test_wide_characters_keep_the_frame(start: Start) -> None:
         rows = [row for row in shown(pilot).splitlines() if row.startswith("│")]
         assert rows
         assert {cell_len(row) for row in rows} == {80}
+
+
+def test_a_size_that_no_terminal_has_is_left_out() -> None:
+    parser = TerminalParser()
+    for report in ("\x1b[48;99999999999999999999;1;1;1t", "\x1b[48;5000;5000;0;0t"):
+        assert not [one for one in parser.feed(report) if isinstance(one, Resize)]
+    (resized,) = [one for one in parser.feed("\x1b[48;40;120;0;0t") if isinstance(one, Resize)]
+    assert resized.size == (120, 40)
+
+
+def test_many_lines_at_once_are_a_paste_also_where_it_is_not_marked() -> None:
+    parser = TerminalParser()
+    text = "step 1 loss 2.3\r" * 20
+    (pasted,) = parser.feed(text)
+    assert isinstance(pasted, Paste)
+    assert pasted.text == text
+    typed = list(parser.feed("why\r"))
+    assert [type(one) for one in typed] == [Key] * 4
+
+
+def test_a_marked_paste_is_one_however_it_is_cut() -> None:
+    parser, text = TerminalParser(), "step 1 loss 2.3\r" * 40
+    marked = f"\x1b[200~{text}\x1b[201~"
+    found = [
+        one
+        for start in range(0, len(marked), 256)
+        for one in parser.feed(marked[start : start + 256])
+    ]
+    assert [one.text for one in found if isinstance(one, Paste)] == [text]
+    assert not [one for one in found if isinstance(one, Key)]

@@ -1,0 +1,83 @@
+"""What is said of a case that is over: what helped, and who found it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb.corpus.base import KnowledgeBase
+from tests.kb.talks import said, talk
+
+SHM = (
+    "node-a:2143:2561 [1] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left"
+    " on device"
+)
+SHM_RECORD = "nccl-shm-too-small-container"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "we gave the second server the variable MY_BASE_PORT=61000 and now it works",
+        "solved, but it was nothing to do with your steps",
+        "the storage team found a broken switch in their rack, replaced it, everything works now",
+        "给第二个实例改了 MY_BASE_PORT 之后好了，说明不是你说的原因",
+        "网络组的同事换了机柜里坏掉的交换机，现在训练恢复正常了",
+    ],
+)
+def test_a_remedy_of_the_users_own_credits_no_step(knowledge: KnowledgeBase, told: str) -> None:
+    after = talk(knowledge, SHM, told)
+    assert after.solved is not None
+    assert (after.solved.record, after.solved.step) == ("", 0)
+    assert told in said(after)
+    assert told in said(talk(knowledge, SHM, told, "summarise"))
+
+
+@pytest.mark.parametrize(
+    ("told", "step"),
+    [
+        ("step 2 did it, thanks", 2),
+        ("it works now, we started the container with --shm-size=16g", 2),
+    ],
+)
+def test_a_step_that_is_told_of_is_credited(knowledge: KnowledgeBase, told: str, step: int) -> None:
+    solved = talk(knowledge, SHM, told).solved
+    assert solved is not None
+    assert (solved.record, solved.step) == (SHM_RECORD, step)
+
+
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        ("it works now, write me a summary for the ticket", "State: solved"),
+        ("起来了，谢谢！帮我总结下", "状态：已"),
+        ("换掉那张卡之后跑了两天没有nan了，总结一下", "状态：已解决"),
+    ],
+)
+def test_a_note_that_is_asked_for_with_the_success_says_it(
+    knowledge: KnowledgeBase, told: str, state: str
+) -> None:
+    assert state in said(talk(knowledge, SHM, told))
+
+
+@pytest.mark.parametrize(
+    "told", ["we start it with --no-load-optim", "there is no metrics endpoint yet"]
+)
+def test_a_flag_and_what_is_not_there_yet_are_no_absence(
+    knowledge: KnowledgeBase, told: str
+) -> None:
+    assert "Absent" not in said(talk(knowledge, SHM, told))
+
+
+@pytest.mark.parametrize("told", ["no py-spy on that box, what else?", "这台机器没装py-spy"])
+def test_a_tool_that_is_missing_sets_its_check_aside(knowledge: KnowledgeBase, told: str) -> None:
+    after = talk(knowledge, "training hangs, no error, 2 nodes", told)
+    assert "py-spy-dump" in said(after).split("\n")[0]
+    assert "py-spy dump --pid" not in said(after)
+
+
+def test_a_question_is_told_with_its_answers(knowledge: KnowledgeBase) -> None:
+    after = talk(knowledge, "NCCL timeout in all-gather, 2 nodes", "summarise")
+    question = after.question
+    assert question is not None
+    if question.text.endswith("use?"):
+        assert ", ".join(question.answers) in said(after)
