@@ -70,6 +70,12 @@ _MAKES = re.compile(
     re.IGNORECASE,
 )
 """Asks for what brings about a better state, not for how to run the check."""
+_REPROACH = re.compile(
+XX
+    r"|你没(?:有)?回答|没有?回答我",
+    re.IGNORECASE,
+)
+"""Says that the last answer was none: its words ask for nothing."""
 _CAPITALS = re.compile(r"\b[A-Z][A-Z_]+\b|<[a-z][a-z _-]*>")
 _MAX_FINDINGS_NAMED = 2
 """Of a check, abnormal ones, in its order."""
@@ -126,7 +132,8 @@ def _change(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
 def _whole_message(acted: Acted, conversation: Conversation) -> str:
     """The message of which a part is answered: in the part, what it is about may be "it"."""
     last = conversation.turns[-1]
-    return last.text if last.speaker is Speaker.USER and acted.text in last.text else acted.text
+    is_part = last.speaker is Speaker.USER and acted.text in last.text
+    return _REPROACH.sub(" ", last.text if is_part else acted.text)
 
 
 def answer_of_pages(
