@@ -71,8 +71,8 @@ _MAKES = re.compile(
 )
 """Asks for what brings about a better state, not for how to run the check."""
 _REPROACH = re.compile(
-XX
-    r"|你没(?:有)?回答|没有?回答我",
+    r"\b(?:you|that) (?:did(?:n't| not)|does(?:n't| not)) (?:really )?answer\b"
+    r"|\bi asked (?:about|for)\b|你没(?:有)?回答|没有?回答我",
     re.IGNORECASE,
 )
 """Says that the last answer was none: its words ask for nothing."""
