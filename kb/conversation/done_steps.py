@@ -75,11 +75,12 @@ class FixStep(msgspec.Struct, frozen=True):
 
 
 def parse_done_step(
-    clause: str, conversation: Conversation, knowledge: KnowledgeBase
+    clause: str, conversation: Conversation, knowledge: KnowledgeBase, *, is_done: bool = False
 ) -> Statement | None:
-    """The matching steps of the candidates' fixes; None if the clause describes no action."""
+    """The matching steps of the candidates' fixes; None if the clause describes no action. It may
+    be known that it tells what was done, if anything."""
     acted = bool(_TRIED.match(clause) or STEP_DONE.match(clause))
-    if not (acted or _PERHAPS.match(clause)) or _NOT_DONE.search(clause):
+    if not (acted or is_done or _PERHAPS.match(clause)) or _NOT_DONE.search(clause):
         return None
     incidents = [match.incident for match in conversation.matches[:_MAX_RECORDS_COMPARED]]
     taken = list(step_by_number(clause, incidents) or steps_alike(clause, incidents, knowledge))

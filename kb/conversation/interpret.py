@@ -36,6 +36,10 @@ _PERSISTS = re.compile(
     re.IGNORECASE,
 )
 """Says behind what was done that it did not help: no line of a log."""
+_SO_NOW = re.compile(
+    r"\b(?:is|are|at|to|set|has|have)\b.{0,60}\bnow\b|现在|已经|改成|调到", re.IGNORECASE
+)
+"""A state that was brought about: with `_PERSISTS` behind it, a remedy that did not help."""
 
 
 def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
@@ -123,8 +127,11 @@ def _by_rule(
     parts: list[Statement] = []
     rest: list[str] = []
     candidates = list(conversation.incidents.values())
-    for clause in filter(None, _CLAUSES.split(text.strip(" .。!！"))):
-        taken = parse_done_step(clause, conversation, knowledge)
+    clauses = list(filter(None, _CLAUSES.split(text.strip(" .。!！"))))
+    persists = any(map(_PERSISTS.fullmatch, clauses))
+    for clause in clauses:
+        is_done = persists and _SO_NOW.search(clause) is not None
+        taken = parse_done_step(clause, conversation, knowledge, is_done=is_done)
         if taken:
             parts.append(taken)
             continue

@@ -80,3 +80,17 @@ def test_a_question_is_told_with_its_answers(knowledge: KnowledgeBase) -> None:
     assert question is not None
     if question.text.endswith("use?"):
         assert ", ".join(question.answers) in said(after)
+
+
+def test_a_remedy_that_took_effect_and_did_not_help_lowers_its_record(
+    knowledge: KnowledgeBase,
+) -> None:
+    opening = "ibv_reg_mr failed with error Cannot allocate memory in podman"
+    name = "ulimit-memlock-ibv-cannot-allocate"
+    before = talk(knowledge, opening)
+    after = talk(knowledge, opening, "ulimit -l in the container is unlimited now but same error")
+    assert before.matches[0].incident.id == name
+    shares = [
+        next(m.confidence for m in one.matches if m.incident.id == name) for one in (before, after)
+    ]
+    assert shares[1] < shares[0]
