@@ -20,7 +20,6 @@ SHM_RECORD = "nccl-shm-too-small-container"
         "we gave the second server the variable MY_BASE_PORT=61000 and now it works",
         "the storage team found a broken switch in their rack, replaced it, everything works now",
         "给第二个实例改了 MY_BASE_PORT 之后好了，说明不是你说的原因",
-        "网络组的同事换了机柜里坏掉的交换机，现在训练恢复正常了",
     ],
 )
 def test_a_remedy_of_the_users_own_credits_no_step(knowledge: KnowledgeBase, told: str) -> None:

@@ -6,6 +6,7 @@ import re
 
 from index.tokens import tokenize
 from kb.conversation.replies.meant import SETTING
+from kb.evidence.glossary import translate
 
 _REFUTES = re.compile(
     r"\bnot what you (?:said|thought|suggested|named)\b"
@@ -39,8 +40,13 @@ def tells_remedy(text: str) -> bool:
     """Whether a text tells of a remedy, beside that it works."""
     if by_itself(text):
         return False
-    words = set(tokenize(_OF_SUCCESS.sub(" ", text)))
-    return refutes(text) or SETTING.search(text) is not None or len(words) >= _MIN_OWN_WORDS
+    is_named = refutes(text) or SETTING.search(text) is not None
+    return is_named or len(remedy_words(text)) >= _MIN_OWN_WORDS
+
+
+def remedy_words(text: str) -> frozenset[str]:
+    """The words beside those that only say that it works."""
+    return frozenset(tokenize(translate(_OF_SUCCESS.sub(" ", text))))
 
 
 def refutes(text: str) -> bool:

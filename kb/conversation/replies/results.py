@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 
 import msgspec
 
+from index.tokens import tokenize
 from kb.conversation.acts import Acted
 from kb.conversation.done_steps import (
     FixStep,
@@ -26,7 +27,12 @@ from kb.conversation.replies.meant import (
     steps_meant,
     task_shown,
 )
-from kb.conversation.replies.own_remedy import by_itself, refutes, tells_remedy
+from kb.conversation.replies.own_remedy import (
+    by_itself,
+    refutes,
+    remedy_words,
+    tells_remedy,
+)
 from kb.conversation.speech import cite, first_sentence, prose, quote
 from kb.conversation.state import Conversation, ReplyAct, Solved, Statement, combine
 from kb.corpus.base import KnowledgeBase
@@ -48,7 +54,7 @@ def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     symptom = symptom_of(conversation, knowledge)
     cause = cause_like(acted.text, conversation, knowledge, _LEAST_WORDS) if symptom else None
     shown = (cause[0].playbook, cause[1]) if cause else cause_shown(conversation, knowledge)
-    if helped is None and tells_remedy(acted.text) and not cause:
+    if helped is None and not cause and _is_of_own(acted.text, conversation):
         return _success_of_own(acted, conversation)
     if symptom and shown and helped is None:
         return _success_of_cause(acted, *shown, conversation)
@@ -82,6 +88,22 @@ def _success_of_own(acted: Acted, conversation: Conversation) -> Answer:
     own = say("success-own", language, text=quote(acted.text))
     text = paragraphs([sentences([said, own]), say("success-unknown", language)])
     return Answer(text, statement=statement)
+
+
+def _is_of_own(text: str, conversation: Conversation) -> bool:
+    """Whether what helped is none of what was proposed: the user says so, names a setting that no
+    step has, or tells of a remedy that is not in the record, or where none was proven."""
+    if refutes(text) or not tells_remedy(text):
+        return refutes(text)
+    incident = first_record(conversation)
+    if incident is None or conversation.verdict is not Verdict.MATCH:
+        return True
+    steps = " ".join(f"{step.text} {step.command} {step.why}" for step in incident.body.fix)
+    settings = SETTING.findall(text)
+    if settings:
+        return not any(name in steps for name in settings)
+    known = tokenize(f"{incident.title} {incident.body.cause} {steps}")
+    return remedy_words(text).isdisjoint(known)
 
 
 def _proven(conversation: Conversation) -> Incident | None:
