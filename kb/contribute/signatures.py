@@ -26,6 +26,8 @@ Each is looked for from the beginning of a word on."""
 _LOOSE = " \t,;:([{]}'\"=|-.&*#>"
 _SOURCE = re.compile(r"\s*(?:File \"|raise |except |assert |return |frame #)")
 """Lines of a traceback that quote the program."""
+_TRIED_AGAIN = re.compile(r"\bwill ?retry|\bretrying\b|\btr(?:y|ying) again\b", re.IGNORECASE)
+"""A complaint that healthy runs get over."""
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _IDENTIFIER = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)+|[A-Z]?[a-z]+[A-Z][A-Za-z]+")
 """A name that a program made up: `scipy_lite_codec`, `FrobnicatorError`."""
@@ -57,7 +59,8 @@ def literal_parts(lines: Iterable[str]) -> Iterator[str]:
     """The invariant parts of such lines, in order; each has a few words."""
     for line in lines:
         said = split_prefix(line).text
-        for part in () if _SOURCE.match(said) else _DIFFERS.split(said):
+        is_telling = not (_SOURCE.match(said) or _TRIED_AGAIN.search(said))
+        for part in _DIFFERS.split(said) if is_telling else ():
             literal = _trimmed(part)
             if len(literal) >= _MIN_CHARACTERS and len(_WORD.findall(literal)) >= _MIN_WORDS:
                 yield literal

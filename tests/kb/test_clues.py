@@ -15,7 +15,7 @@ from tests.kb.talks import said, talk
 
 HANG = "training hangs in the middle, no error at all, gpus at 100%"
 DISK = "the root filesystem is full, nothing starts any more"
-PENDING = "vllm throughput dropped and p99 latency is 40 s, no error"
+PENDING = "throughput of our vllm server is half of last week, no error"
 
 
 @pytest.mark.parametrize("clue", clues(), ids=lambda clue: clue.name)
