@@ -73,7 +73,7 @@ def serve(options: Options, listening: socket.socket, workers: int, notify: Noti
         return
     with TemporaryDirectory(prefix="kb-metrics-") as shared:
         os.environ[SHARED_DIRECTORY] = shared
-        ending = Team(partial(Worker, config, listening), workers, notify).run()
+        ending = Team(partial(Worker, config, listening), workers, listening, notify).run()
     raise SystemExit(_BY_SIGNAL + ending)
 
 

@@ -21,6 +21,8 @@ _HUNG_SECONDS = 30
 """A process that does not answer its parent for so long hangs; building an index takes less."""
 _LOOK_SECONDS = 0.5
 """How long until the processes are asked again how they are."""
+_LAST_LOOK_SECONDS = 0.5
+"""How long a process that is to end may take to say how it is: one that loads says nothing."""
 _OF_ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that a terminal, or what manages services, sends to all processes at once."""
 _GO_ON = True
@@ -63,11 +65,20 @@ class Worker:
     def end(self) -> None:
         """Let it answer what it has; one that is not ready has nothing."""
         self.is_leaving = True
-        if self.is_ready:
+        if self.is_ready or self._is_ready_now():
             with suppress(OSError):  # it has died
                 self._pipe.send(not _GO_ON)
         else:
             self.process.kill()
+
+    def _is_ready_now(self) -> bool:
+        """Ask it once more: it may have become ready, and taken a request, since it was asked."""
+        with suppress(EOFError, OSError):
+            if self._asked_at and self._pipe.poll(_LAST_LOOK_SECONDS):
+                self._pipe.recv()  # how it was then
+            self._pipe.send(_GO_ON)
+            return self._pipe.poll(_LAST_LOOK_SECONDS) and bool(self._pipe.recv())
+        return False
 
 
 def _work(config: Config, listening: socket.socket, parent: Connection) -> None:
@@ -87,8 +98,12 @@ def _answer(parent: Connection, server: Server) -> None:
 class Team:
     """As many workers as are wanted: who dies is replaced."""
 
-    def __init__(self, start: Callable[[], Worker], number: int, notify: Notify) -> None:
+    def __init__(
+        self, start: Callable[[], Worker], number: int, listening: socket.socket, notify: Notify
+    ) -> None:
+        """Each worker that is started has `listening` as well."""
         self._start = start
+        self._listening = listening
         self._number = number
         self._notify = notify
         self._workers: list[Worker] = []
@@ -124,6 +139,7 @@ class Team:
             self._renew()
 
     def _end(self, signals: socket.socket) -> None:
+        self._listening.close()  # else what is asked from now on would wait for nobody
         for worker in self._workers:
             worker.end()
         while self._workers:
