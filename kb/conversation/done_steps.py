@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -72,6 +72,12 @@ class FixStep(msgspec.Struct, frozen=True):
     incident: Incident
     number: int
     step: Step
+
+
+def names_setting(step: Step, settings: Iterable[str]) -> bool:
+    """Whether a step speaks of one of the flags, options or variables."""
+    said = f"{step.text} {step.command} {step.why}"
+    return any(name in said for name in settings)
 
 
 def parse_done_step(

@@ -77,8 +77,8 @@ def test_a_question_is_told_with_its_answers(knowledge: KnowledgeBase) -> None:
     after = talk(knowledge, "NCCL timeout in all-gather, 2 nodes", "summarise")
     question = after.question
     assert question is not None
-    if question.text.endswith("use?"):
-        assert ", ".join(question.answers) in said(after)
+    assert question.text.endswith("use?")
+    assert f"{question.text} {', '.join(question.answers)}" in said(after)
 
 
 def test_a_remedy_that_took_effect_and_did_not_help_lowers_its_record(

@@ -9,7 +9,13 @@ from index.tokens import tokenize
 from kb.check import Check, Place
 from kb.conversation.acts import MAX_TALK_CHARACTERS
 from kb.conversation.commands import to_command
-from kb.conversation.done_steps import FixStep, only_looks, step_by_number, steps_alike
+from kb.conversation.done_steps import (
+    FixStep,
+    names_setting,
+    only_looks,
+    step_by_number,
+    steps_alike,
+)
 from kb.conversation.naming import programs_of, record_by_name
 from kb.conversation.next_step import Task, name_of, playbooks_of, symptom_of, task_of
 from kb.conversation.scope import Scope, clauses_of
@@ -129,7 +135,7 @@ def step_of_setting(text: str, incident: Incident | None) -> FixStep | None:
     steps = [
         FixStep(incident, number, step)
         for number, step in enumerate(incident.body.fix if incident else (), 1)
-        if incident and any(name in f"{step.text} {step.command} {step.why}" for name in settings)
+        if incident and names_setting(step, settings)
     ]
     changing = (step for step in steps if not only_looks(step.step))
     return next(changing, next(iter(steps), None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -11,6 +11,7 @@ from kb.conversation.acts import Acted
 from kb.conversation.done_steps import (
     FixStep,
     failed_steps,
+    names_setting,
     only_looks,
     step_by_number,
     taken_steps,
@@ -98,10 +99,10 @@ def _is_of_own(text: str, conversation: Conversation) -> bool:
     incident = first_record(conversation)
     if incident is None or conversation.verdict is not Verdict.MATCH:
         return True
-    steps = " ".join(f"{step.text} {step.command} {step.why}" for step in incident.body.fix)
     settings = SETTING.findall(text)
     if settings:
-        return not any(name in steps for name in settings)
+        return not any(names_setting(step, settings) for step in incident.body.fix)
+    steps = " ".join(f"{step.text} {step.command} {step.why}" for step in incident.body.fix)
     known = tokenize(f"{incident.title} {incident.body.cause} {steps}")
     return remedy_words(text).isdisjoint(known)
 
@@ -156,20 +157,15 @@ def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         *steps_meant(acted.text, incidents, knowledge),
     ]
     if tells_remedy(acted.text):
-        named = set(SETTING.findall(acted.text))
-        return next((step for step in _cures(told) if _speaks_of(step, named)), None)
+        named = SETTING.findall(acted.text)
+        fits = (one for one in _cures(told) if not named or names_setting(one.step, named))
+        return next(fits, None)
     shown = [*reversed(list(taken_steps(conversation))), task_shown(conversation, knowledge)]
     return next(_cures([*told, *shown]), None)
 
 
 def _cures(tasks: Sequence[Task | None]) -> Iterator[FixStep]:
     return (task for task in tasks if isinstance(task, FixStep) and not only_looks(task.step))
-
-
-def _speaks_of(step: FixStep, settings: Set[str]) -> bool:
-    """Whether a step has one of the settings that were named, if any were."""
-    text = f"{step.step.text} {step.step.command} {step.step.why}"
-    return not settings or any(name in text for name in settings)
 
 
 def failure(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
