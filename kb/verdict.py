@@ -41,6 +41,10 @@ SHOW_CALM_AT = 0.60
 """The same for a log that shows progress up to its end and no failure; below it the log is
 healthy."""
 
+FITS_AT = 0.25
+"""Below this confidence the first incident is called the nearest one, not the likeliest: three of
+four such answers are wrong."""
+
 SHOW_ALSO_AT = 0.02
 """Below this confidence an incident is not shown behind the first one."""
 

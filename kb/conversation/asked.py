@@ -52,6 +52,8 @@ class Asked(StrEnum):
     """It works up to now; nobody can tell yet."""
     COMMAND = "command"
     """Whether a command of one's own may be run, what it does or what it costs."""
+    ALTERNATIVES = "alternatives"
+    """What else it can be."""
     LEAD = "lead"
     """A report of the user's own backlog, by its number."""
     RELAPSE = "relapse"

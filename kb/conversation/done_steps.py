@@ -47,6 +47,7 @@ _NUMBER = re.compile(
     r"|第\s*(?P<zh>\d{1,2}|[一二三四五六])\s*步",
     re.IGNORECASE,
 )
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?=[a-z]{1,3}$)")
 _NUMBERS = {word: n for words in _NUMBER_WORDS for n, word in enumerate(words.split(), 1)}
 _SPOKEN = frozenset(
     "already have did tried try done help change without same still effect it fail increas rais"
@@ -77,7 +78,13 @@ class FixStep(msgspec.Struct, frozen=True):
 def names_setting(step: Step, settings: Iterable[str]) -> bool:
     """Whether a step speaks of one of the flags, options or variables."""
     said = f"{step.text} {step.command} {step.why}"
-    return any(name in said for name in settings)
+    return any(_root(name) in said for name in settings)
+
+
+def _root(setting: str) -> str:
+    """A variable without an ending of English: "LD_PRELOADed 2.24"."""
+    variable = _VARIABLE.match(setting)
+    return variable[0] if variable else setting
 
 
 def parse_done_step(

@@ -8,13 +8,13 @@ from kb.conversation.clues import clue_in
 from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.leads import say_leads
 from kb.conversation.speech import (
-    cite,
     describe_step,
     described_check,
     in_a_row,
     location,
     quote,
     quote_with_location,
+    say_first,
     tool_turn,
 )
 from kb.conversation.state import ReplyAct, Turn
@@ -104,9 +104,7 @@ def _likely(diagnosis: Diagnosis, language: Language) -> str:
     if diagnosis.matches and not diagnosis.symptom_leads:
         first = diagnosis.matches[0]
         matched = diagnosis.verdict is Verdict.MATCH
-        key = "likely-match" if matched else "likely-possible"
-        record = cite(first.incident, language)
-        return say(key, language, share=percent(first.confidence), record=record)
+        return say_first(first, "likely-match" if matched else "likely-possible", language)
     if diagnosis.verdict is Verdict.HEALTHY:
         return say("healthy-anyway", language)
     if any(note.incident.kind is Kind.CASCADE for note in diagnosis.notes):

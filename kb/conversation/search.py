@@ -18,7 +18,7 @@ from kb.evidence import Evidence, collect, join
 from kb.evidence.glossary import translate
 from kb.incident import Incident
 from kb.log import Block
-from kb.verdict import SYMPTOM_AT
+from kb.verdict import FITS_AT, SYMPTOM_AT
 
 STATEMENT_FILE = "(you)"
 """Stands where a line of a log has the name of its file."""
@@ -35,15 +35,20 @@ _MIN_CONFIDENCE_OF_REMARK = 0.04
 _MIN_RARITY = 0.7
 """Least sum of the rarities, each from 0 to 1, of the words that a text shares with a record which
 gains by it."""
+_MIN_CONFIDENCE_NEW = 0.20
+"""Of a record that the log does not bring up and words do; below it, people wonder where it comes
+from."""
+_MIN_CONFIDENCE_AGAINST = 0.50
+"""Of the record that gains by a text, so that the text lowers the others."""
 _MIN_FACTOR = 0.25
 """Minimum factor: a sentence without shared words does not rule a record out."""
 _TEXT_ALONE_WEIGHT = 0.5
 """Weight of the result for the text alone: half, because the log may be about something else."""
 _MAX_WORDS_NAMED = 5
 """Shared words named in the reason, the longest first."""
-_WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
 _IN_LETTERS = re.compile(r"[A-Za-z]{3}|[\u3400-\u9fff]{2}")
 """A word, not a number with its unit."""
+_WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
 _MAX_GUIDES = 4
 """Playbooks and checks in which a question is looked up that the leading pages do not answer."""
 _MAX_RECORDS_ADDED = 10
@@ -83,19 +88,25 @@ def search_statement(
     now = joint | {
         i: max(joint.get(i, 0.0), _TEXT_ALONE_WEIGHT * share) for i, share in text_alone.items()
     }
-    known = {match.incident.id: match for match in (*by_text, *matches)}
+    pool = conversation.pool.keys()
+    known = {
+        match.incident.id: match
+        for match in (*by_text, *matches)
+        if match.incident.id in pool or now[match.incident.id] >= _MIN_CONFIDENCE_NEW
+    }
     rare = knowledge.rarities(frozenset(tokenize(f"{text} {translate(text)}")))
     if _speaks_for_none(rare, known, (was, now)):
         return Statement("", says=(_heard(text, rare, conversation.language),), searched_text=text)
-    reason = _reason(text, known, (was, now), conversation.language)
-    found = sorted(known.keys() - conversation.pool.keys(), key=lambda i: (-now[i], i))
+    reason = _reason(text, rare, known, (was, now), conversation.language)
+    found = sorted(known.keys() - pool, key=lambda i: (-now[i], i))
+    least = _MIN_FACTOR if _speaks_against(known, (was, now)) else 1.0
     rest = max(_MIN_CONFIDENCE, 1 - sum(joint.values())) / max(
         _MIN_CONFIDENCE, 1 - sum(was.values())
     )
     return Statement(
         "",
         says=(reason,),
-        factors={i: _factor(i, was, now) for i in conversation.pool.keys() | now.keys()},
+        factors={i: max(least, _factor(i, was, now)) for i in pool | known.keys()},
         otherwise=rest,
         found=tuple(
             msgspec.structs.replace(
@@ -133,6 +144,14 @@ def _speaks_for_none(
     )
 
 
+def _speaks_against(
+    known: Mapping[str, Match], shares: tuple[Mapping[str, float], Mapping[str, float]]
+) -> bool:
+    """Whether a record gains so clearly that the text speaks against the others."""
+    was, now = shares
+    return any(now[i] > max(was.get(i, 0.0), _MIN_CONFIDENCE_AGAINST) for i in known)
+
+
 def _shared_tokens(tokens: Iterable[str], incident: Incident) -> list[str]:
     held = _tokens_of(incident)
     return [token for token in tokens if token in held]
@@ -162,11 +181,12 @@ def _shares(matches: Iterable[Match]) -> dict[str, float]:
 
 def _factor(identifier: str, was: Mapping[str, float], now: Mapping[str, float]) -> float:
     earlier = max(_MIN_CONFIDENCE, was.get(identifier, 0.0))
-    return max(_MIN_FACTOR, now.get(identifier, 0.0) / earlier)
+    return now.get(identifier, 0.0) / earlier
 
 
 def _reason(
     text: str,
+    rare: Mapping[str, float],
     known: Mapping[str, Match],
     shares: tuple[Mapping[str, float], Mapping[str, float]],
     language: Language,
@@ -177,6 +197,8 @@ def _reason(
     gainer = max(known, key=lambda i: now[i] - was.get(i, 0.0))
     if now[gainer] <= was.get(gainer, 0.0):
         return say("supports-none", language)
+    if now[gainer] < FITS_AT:
+        return _heard(text, rare, language)
     shared = sorted(_shared_words(text, known[gainer].incident), key=len, reverse=True)
     words = ", ".join(map(quote, shared[:_MAX_WORDS_NAMED]))
     if not words:

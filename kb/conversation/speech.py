@@ -13,12 +13,10 @@ from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
 from kb.log.clean import strip_controls
 from kb.soft_breaks import join_soft_breaks
-from kb.verdict import percent
+from kb.verdict import FITS_AT, percent
 
 _MAX_QUOTE_CHARACTERS = 160
 """Of a quoted line, two rows of a terminal; the rest is cut."""
-_MAX_CHANGES_NAMED = 2
-"""Records whose change is stated after a statement, the largest changes first."""
 _MIN_CHANGE = 0.01
 """Minimum change of a confidence that is stated; smaller ones vanish when rounded to percent."""
 _SENTENCE_END = re.compile(r"(?<=[a-z0-9`)][.!?])\s+(?=[A-Z`])|(?<=[。！？])(?![”’」』）])")
@@ -135,12 +133,13 @@ def describe_change(before: Sequence[Match], after: Sequence[Match], language: L
 
 
 def _moves(before: Sequence[Match], after: Sequence[Match], language: Language) -> list[str]:
+    """What was first and what is first now; how the others changed helps nobody."""
     was = {match.incident.id: match.confidence for match in before}
     now = {match.incident.id: match.confidence for match in after}
-    ids = sorted(was.keys() | now.keys(), key=lambda i: (-_change(i, was, now), i))
+    firsts = dict.fromkeys(matches[0].incident.id for matches in (before, after) if matches)
     return [
         _move(identifier, was.get(identifier), now.get(identifier), language)
-        for identifier in ids[:_MAX_CHANGES_NAMED]
+        for identifier in firsts
         if _change(identifier, was, now) >= _MIN_CHANGE
     ]
 
@@ -161,6 +160,11 @@ def _move(identifier: str, was: float | None, now: float | None, language: Langu
 def _first(before: Sequence[Match], after: Sequence[Match], language: Language) -> str:
     first = after[0]
     same = before and before[0].incident.id == first.incident.id
-    key = "still-first" if same else "now-first"
+    return say_first(first, "still-first" if same else "now-first", language)
+
+
+def say_first(first: Match, key: str, language: Language) -> str:
+    """The record that is first, in the sentence of this key, unless it is only the nearest."""
+    fits = first.confidence >= FITS_AT
     record, share = cite(first.incident, language), percent(first.confidence)
-    return say(key, language, record=record, share=share)
+    return say(key if fits else "nearest", language, record=record, share=share)

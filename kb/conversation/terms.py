@@ -17,7 +17,7 @@ from index.tokens import tokenize
 _ASKED = re.compile(
     r"(?:what(?:'s| is| are| does| do)|whats|define|explain|meaning of|mean by|definition of)"
     r"\s+(?:an? |the |this |term )*(?P<en>\S.{0,60}?)"
-    r"(?:\s+(?:mean|means|do|stand for|again|exactly|here|please|pls))*\s*[?.!]*$"
+    r"(?:\s+(?:mean|means|do|stand for|again|exactly|actually|really|anyway|even|then|here|please|pls))*\s*[?.!]*$"
     r"|^\s*(?:什么是|什么叫|解释一下|解释下|解释|说说)\s*(?P<zh>\S.{0,40}?)\s*(?:吧|呗)?[？?。]*$"
     r"|^\s*(?P<zh2>\S.{0,40}?)\s*(?:是什么意思|是什么|是啥意思|是啥|什么意思|啥意思|是干什么的|是干嘛的)",
     re.IGNORECASE,
@@ -91,11 +91,12 @@ def compared_terms(text: str) -> tuple[Term, ...]:
 
 def asked_term(text: str) -> Term | None:
     """The term that a text asks the meaning of: "what is a watchdog?"."""
-    name = _asked_name(text)
+    name = asked_name(text)
     return _by_name().get(_plain(name)) if name else None
 
 
-def _asked_name(text: str) -> str | None:
+def asked_name(text: str) -> str | None:
+    """What a text asks the meaning of, in its words; None where it asks for none."""
     asked = _ASKED.search(text[:_MAX_TEXT_CHARACTERS])
     return (asked["en"] or asked["zh"] or asked["zh2"]) if asked else None
 
@@ -103,7 +104,7 @@ def _asked_name(text: str) -> str | None:
 def _by_word(text: str, about: str) -> Term | None:
     """The term with the word that is asked for in a name, and with words of what it is `about`:
     "pending" beside rows of memory is that of the remapping."""
-    word = _plain(_asked_name(text) or "")
+    word = _plain(asked_name(text) or "")
     if not word:
         return None
     terms = {term.name: term for name, term in _by_name().items() if _is_whole(word, name)}

@@ -12,6 +12,8 @@ from kb.check import Check
 _MIN_RARITY = 0.9
 """Least sum of the rarities, each from 0 to 1, of the words that a check shares with a text: one
 word that only this check has, or two."""
+_MIN_SHARE = 0.3
+"""The same for each word of the text: one word of a long question is there by chance."""
 
 
 class CheckNames:
@@ -28,14 +30,15 @@ class CheckNames:
 
     def nearest(self, said: Set[str]) -> Check | None:
         """The check with the rarest of the words, in the form of `tokenize`; of equals the one with
-        the shortest name. None where none has enough of them."""
+        the shortest name. None where none has enough of them, or only a small part."""
 
         def score(entry: tuple[Check, frozenset[str]]) -> tuple[float, int]:
             words = entry[1]
             return sum(self._rarity[word] for word in said & words), -len(words)
 
         best = max(self._words, key=score, default=None)
-        return best[0] if best and score(best)[0] >= _MIN_RARITY else None
+        enough = max(_MIN_RARITY, _MIN_SHARE * len(said))
+        return best[0] if best and score(best)[0] >= enough else None
 
 
 def _named(check: Check) -> str:

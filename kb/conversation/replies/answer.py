@@ -26,6 +26,7 @@ from kb.conversation.speech import (
     described_check,
     first_sentence,
     prose,
+    say_first,
     tool_turn,
 )
 from kb.conversation.state import Conversation, ReplyAct, Statement
@@ -212,8 +213,7 @@ def what_leads(conversation: Conversation, knowledge: KnowledgeBase) -> str:
         title = in_language(playbook.title, language)
         return say("symptom", language, share=share, title=title, id=playbook.id)
     for match in conversation.matches[:1]:
-        share = percent(match.confidence)
-        return say("still-first", language, share=share, record=cite(match.incident, language))
+        return say_first(match, "still-first", language)
     return ""
 
 

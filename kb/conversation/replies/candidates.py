@@ -7,6 +7,7 @@ from kb.conversation.language import Language, in_language, say
 from kb.conversation.next_step import cause_shown, name_of, playbooks_of, symptom_of, task_of
 from kb.conversation.replies.answer import (
     Answer,
+    cause_and_sign,
     described_task,
     named_cause,
     paragraphs,
@@ -20,7 +21,7 @@ from kb.diagnosis import PlaybookMatch
 from kb.diagnosis.confidence import belief_of_causes
 from kb.incident import Certainty, Incident
 from kb.playbook import Cause, Share
-from kb.verdict import percent
+from kb.verdict import FITS_AT, percent
 
 _MAX_LINKS = 3
 """Reports that are named; more nobody opens at night."""
@@ -105,14 +106,21 @@ def _seen_by_others(incident: Incident, language: Language) -> str:
 
 
 def alternatives(conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """What else it can be: the records behind the first, or the causes of the symptom."""
+    """What else it can be: the records behind the first that fit, and the causes of the symptom;
+    where there is no symptom, all records behind the first."""
     language = conversation.language
     symptom = symptom_of(conversation, knowledge)
+    books = [symptom] if symptom else playbooks_of(conversation, knowledge)[:1]
+    causes = [
+        cause_and_sign(one, language)
+        for book in books
+        for one in likeliest_causes(book, conversation)
+    ]
     records = [
         f"{cite(match.incident, language)} ({percent(match.confidence)})"
-        for match in conversation.matches[0 if symptom else 1 :][:_MAX_ALTERNATIVES]
+        for match in conversation.matches[0 if symptom else 1 :]
+        if match.confidence >= FITS_AT or not causes
     ]
-    causes = [prose(one.cause, language).rstrip(".。") for one in _causes(symptom)]
     named = [*records, *causes][:_MAX_ALTERNATIVES]
     if not named:
         return Answer(say("no-alternatives", language))
@@ -124,7 +132,3 @@ def likeliest_causes(symptom: PlaybookMatch, conversation: Conversation) -> list
     shares = {match.incident.id: match.confidence for match in conversation.matches}
     belief = belief_of_causes(symptom.playbook, shares, conversation.readings)
     return sorted(symptom.playbook.body.causes, key=lambda one: -belief.shares[one.key])
-
-
-def _causes(symptom: PlaybookMatch | None) -> tuple[Cause, ...]:
-    return symptom.playbook.body.causes if symptom else ()

@@ -15,20 +15,11 @@ from kb.conversation.replies.answer import (
     not_understood,
     with_task,
 )
-from kb.conversation.replies.candidates import alternatives
 from kb.conversation.replies.how import how
 from kb.conversation.replies.safety import safe
 from kb.conversation.state import Conversation
 from kb.conversation.subject import is_question, is_statement
 from kb.corpus.base import KnowledgeBase
-
-_ASKS_FOR_OTHERS = re.compile(
-    r"\b(?:any|what|are there|is there|which|the)\b.{0,12}\b(?:other|else|alternative)s?\b.{0,12}"
-    r"\b(?:possib|option|cause|candidate|reason|suspect|could)\w*"
-    r"|(?:还有|其他|别的).{0,6}(?:可能|原因|候选)",
-    re.IGNORECASE,
-)
-
 
 _ASKS_HOW = re.compile(
     r"^(?:and |so |but )?how (?:do|can|to|would)\b|怎么|如何|怎样", re.IGNORECASE
@@ -68,8 +59,6 @@ def fixed(key: str, conversation: Conversation) -> Answer:
 def other(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What is none of the acts changes nothing. A question is answered with what the leading pages
     say about it; words of the field are noted."""
-    if _ASKS_FOR_OTHERS.search(acted.text):
-        return alternatives(conversation, knowledge)
     if _ASKS_HOW.search(acted.text):
         return how(Acted(Act.HOW, acted.text), conversation, knowledge)
     if is_question(acted.text) and harm_of(acted.text):

@@ -20,9 +20,9 @@ from kb.conversation.replies.answer import (
     with_task,
 )
 from kb.conversation.replies.meant import first_record, task_named
-from kb.conversation.speech import first_sentence, quote_with_location
+from kb.conversation.speech import first_sentence, quote, quote_with_location
 from kb.conversation.state import Conversation, Speaker
-from kb.conversation.terms import Term, compared_terms, find_term
+from kb.conversation.terms import Term, asked_name, compared_terms, find_term
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
@@ -107,6 +107,9 @@ def _check_or_nothing(acted: Acted, conversation: Conversation, knowledge: Knowl
     told = from_pages(acted.text, conversation, knowledge)
     if told:
         return told
+    name = asked_name(acted.text)
+    if name:
+        return Answer(say("term-named-unknown", language, name=quote(name)))
     return Answer(sentences([say("term-unknown", language), say("term-which", language)]))
 
 

@@ -63,7 +63,8 @@ SETTING = re.compile(r"(?<![\w-])(?:--[a-z][\w-]{2,60}|[A-Za-z][A-Za-z0-9]*(?:_[
 _LOOKING = frozenset("check see find look show run set get know tell test line really don".split())
 """Words of questions, in the form of `tokenize`, that name no check."""
 _OF_IT = re.compile(
-    r"\b(?:run|do|execute|try|take|paste|read|start) (?:that|this|it|these|those)\b"
+    r"\b(?:run|do|execute|try|take|paste|read|start|set|apply|change|configure|put) "
+    r"(?:that|this|it|these|those)\b"
     r"|\bthat command\b"
     r"|(?:这个|那个|它|这条|这一步|上面的).{0,6}(?:怎么|如何|在哪)|(?:怎么|如何|在哪).{0,3}(?:跑|执行|运行|做|贴)",
     re.IGNORECASE,

@@ -123,14 +123,21 @@ def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
     cause = cause_like(guess, conversation, knowledge)
     if cause:
         return _about_cause(*cause, conversation, knowledge)
-    incident = record_by_name(guess, conversation, knowledge) or likeliest_by_words(
-        guess, knowledge
+    incident = record_by_name(guess, conversation, knowledge) or _guessed(
+        guess, conversation, knowledge
     )
     if incident is None:
         named = command is not None and bool(command.name)
         said = say("no-record", language, name=quote(guess)) if named else ""
         return with_leader(said or say("nothing-speaks", language), conversation, knowledge)
     return _why_not_record(incident, conversation, knowledge)
+
+
+def _guessed(guess: str, conversation: Conversation, knowledge: KnowledgeBase) -> Incident | None:
+    """The record that the words of a guess name, if it is a candidate: one that is none was brought
+    up by chance."""
+    named = likeliest_by_words(guess, knowledge, frozenset(conversation.pool))
+    return named if named and named.id in conversation.pool else None
 
 
 def _advised(conversation: Conversation) -> Iterator[str]:

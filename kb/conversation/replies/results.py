@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -35,7 +36,14 @@ from kb.conversation.replies.own_remedy import (
     tells_remedy,
 )
 from kb.conversation.speech import cite, first_sentence, prose, quote
-from kb.conversation.state import Conversation, ReplyAct, Solved, Statement, combine
+from kb.conversation.state import (
+    Conversation,
+    ReplyAct,
+    Solved,
+    Speaker,
+    Statement,
+    combine,
+)
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.incident import Incident
@@ -44,6 +52,8 @@ from kb.verdict import SHOW_QUIET_AT, Verdict, percent
 
 _LEAST_WORDS = 2
 """Of a cause, in what is said of a success: "all gone now" names none."""
+_CLAUSES = re.compile(r"\s*(?:[，,;；。]|\.\s)\s*")
+"""What was done and what came of it are told apart by a comma."""
 _MAX_RECORDS_COMPARED = 3
 """Likeliest records whose steps are compared with what is said to have helped."""
 
@@ -142,8 +152,8 @@ def _was(incident: Incident, helped: FixStep | None, conversation: Conversation)
 
 
 def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> FixStep | None:
-    """The step that is named or told of; where nothing else is told, the one that was done or shown
-    last and changes something."""
+    """The step that is named or told of; where nothing else is told, the one that was shown just
+    now and changes something. One that was shown long ago, or did not help, gets no credit."""
     if refutes(acted.text):
         return None
     incidents = [
@@ -151,17 +161,27 @@ def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         for match in conversation.matches[:_MAX_RECORDS_COMPARED]
         if match.confidence >= SHOW_QUIET_AT
     ]
+    numbered = step_by_number(acted.text, incidents)
     told = [
-        *step_by_number(acted.text, incidents),
+        *numbered,
         *(step_of_setting(acted.text, incident) for incident in incidents),
-        *steps_meant(acted.text, incidents, knowledge),
+        *(
+            step
+            for clause in filter(None, _CLAUSES.split(acted.text))
+            for step in steps_meant(clause, incidents, knowledge)
+        ),
     ]
     if tells_remedy(acted.text):
         named = SETTING.findall(acted.text)
         fits = (one for one in _cures(told) if not named or names_setting(one.step, named))
         return next(fits, None)
-    shown = [*reversed(list(taken_steps(conversation))), task_shown(conversation, knowledge)]
-    return next(_cures([*told, *shown]), None)
+    return next(_cures([*numbered, _shown_now(conversation, knowledge)]), None)
+
+
+def _shown_now(conversation: Conversation, knowledge: KnowledgeBase) -> Task | None:
+    """What the last turn told to do, unless it was done before."""
+    told = [turn for turn in conversation.turns if turn.speaker is Speaker.TOOL][-1:]
+    return task_shown(conversation, knowledge) if any(turn.shows for turn in told) else None
 
 
 def _cures(tasks: Sequence[Task | None]) -> Iterator[FixStep]:

@@ -21,7 +21,7 @@ from kb.conversation.replies.again import (
 )
 from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.bits import bits
-from kb.conversation.replies.candidates import most_likely, others
+from kb.conversation.replies.candidates import alternatives, most_likely, others
 from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
 from kb.conversation.replies.everywhere import everywhere
 from kb.conversation.replies.explain import explain_term
@@ -86,6 +86,9 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.RELAPSE: relapse,
     Asked.COMMAND: known_command,
     Asked.LEAD: lead,
+    Asked.ALTERNATIVES: lambda _acted, conversation, knowledge: alternatives(
+        conversation, knowledge
+    ),
 }
 """Requests that a turn of phrase tells, whatever the act is. None: it is answered by its act."""
 _FIXED = {
