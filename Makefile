@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all lint lint-code schema mcp-definitions test-models test-ray encoder acts \
+.PHONY: demo test test-all lint lint-code schema mcp-definitions test-models test-ray encoder acts act-encoder \
   confidence quality ablation bench fuzz soak locks clean
 
 demo: $(VENV)/.installed
@@ -59,9 +59,13 @@ encoder: $(VENV)/.models
 	$(BIN)/python -m benchmarks.train_encoder build/encoder
 	$(BIN)/python -m benchmarks.export_encoder index/model --trained build/encoder
 
+# After a change of benchmarks/acts.
 acts: $(VENV)/.models
-	$(BIN)/python -m benchmarks.train_act_encoder
 	$(BIN)/python -m benchmarks.train_acts
+
+# Hours on two cores; then `make acts`.
+act-encoder: $(VENV)/.models
+	$(BIN)/python -m benchmarks.train_act_encoder
 
 confidence: $(VENV)/.models
 	@mkdir -p build

@@ -37,11 +37,12 @@ from benchmarks.export_encoder import (
     build,
     find_source,
 )
-from benchmarks.train_acts import HEAD, HELD_OUT, TAUGHT, Examples, parts_of, read_examples
+from benchmarks.train_acts import HELD_OUT, Examples, parts_of, read_examples
 from index.encoder import GRAPH, MODEL_DIR, PROVENANCE, TOKENIZER, file_sha256
 from kb.conversation.act_model import MODEL_DIR as ACT_MODEL_DIR
 from kb.conversation.act_model import in_english
 
+TAUGHT = Path("build/act-encoder")
 EPOCHS = 4
 BATCH = 32
 RATE = 1e-4
@@ -100,7 +101,7 @@ def export(directory: Path, epochs: int) -> None:
         "source": {"package": SOURCE, "sha256": {WEIGHTS: SOURCE_SHA256}},
         "encoder": {"dimension": _WIDTH, "max_length": LONGEST_TOKENS},
         "training": {"epochs": epochs, "batch": BATCH, "rate": RATE, "seed": SEED},
-        "command": "make acts",
+        "command": "make act-encoder",
         "packages": {name: version(name) for name in ("numpy", "onnx", "safetensors", "torch")},
     }
     text = json.dumps(provenance, indent=2) + "\n"
@@ -214,12 +215,10 @@ class ActEncoder(torch.nn.Module):
         return functional.dropout(x, DROPPED, self.training)
 
     def save(self, directory: Path) -> None:
-        """Write the weights of the encoder and of the head."""
+        """Write the weights of the encoder; the head only taught it."""
         tensors = {n: w.detach().numpy() for n, w in zip(self._names, self.body, strict=True)}
         tensors[_WORDS] = torch.cat([self.old, self.chinese]).detach().numpy()
         save_file(tensors, directory / WEIGHTS)
-        weight, bias = self.head.weight.detach().numpy(), self.head.bias.detach().numpy()
-        np.savez(directory / HEAD, meaning=(weight * _SCALE).T, bias=bias)
 
 
 def train(

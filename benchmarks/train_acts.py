@@ -1,11 +1,11 @@
-"""Train the classifier of acts on benchmarks/acts: `python -m benchmarks.train_acts`, [models],
-after `train_act_encoder`, whose directory it reads.
+"""Train the classifier of acts on benchmarks/acts: `python -m benchmarks.train_acts`, [models].
 
-A logistic regression of n-grams, and the head of the encoder that was taught on acts; their scores
-are added. How much each is trusted, and the least share of an act, are fitted on a tenth of the
-sentences that neither learnt from; the regression learns from all of them afterwards. `--curve`
-learns from growing parts of the sentences, with n-grams alone, and writes no model. Either way a
-table goes into docs/quality.md.
+A logistic regression of n-grams, and one of the vectors of the encoder that `train_act_encoder`
+taught on acts; their scores are added. So sentences can be added without teaching the encoder anew,
+which takes hours. How much each is trusted, and the least share of an act, are fitted on a tenth of
+the sentences that neither learnt from; both learn from all of them afterwards. `--curve` learns
+from growing parts of the sentences, with n-grams alone, and writes no model. Either way a table
+goes into docs/quality.md.
 """
 
 from __future__ import annotations
@@ -42,10 +42,6 @@ SENTENCES = Path(__file__).parent / "acts"
 HELD_OUT = 10
 """One of so many sentences is not learnt from at first."""
 SEED = 14
-TAUGHT = Path("build/act-encoder")
-"""Where `train_act_encoder` writes."""
-HEAD = "head.npz"
-"""In it: the weights of the last layer."""
 OTHER = "other"
 _LOOSENESS = 20.0
 """Inverse strength of the penalty on weights."""
@@ -91,7 +87,6 @@ class Mixture(msgspec.Struct, frozen=True):
 def main() -> None:
     """Fit, print what is right among the sentences left out, and write the model."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_acts")
-    parser.add_argument("taught", type=Path, nargs="?", default=TAUGHT)
     parser.add_argument("--curve", action="store_true")
     options = parser.parse_args()
     examples = read_examples()
@@ -101,10 +96,12 @@ def main() -> None:
         print_into_page("acts curve", "sentences", curve(grams, examples, held_out))
         return
     encoder = OnnxEncoder(MODEL_DIR)
-    head = dict(np.load(options.taught / HEAD))
+    meanings = vectors(examples.texts, encoder)
     tested = examples.only(held_out)
-    by_grams = learn(grams[~held_out], examples.acts[~held_out]).decision_function(grams[held_out])
-    by_meaning = vectors(tested.texts, encoder) @ head["meaning"] + head["bias"]
+    by_grams, by_meaning = (
+        learn(features[~held_out], examples.acts[~held_out]).decision_function(features[held_out])
+        for features in (grams, meanings)
+    )
     mixture, figures = mix([by_grams, by_meaning], tested)
     rows = {
         "n-grams": mix([by_grams], tested)[1],
@@ -112,7 +109,8 @@ def main() -> None:
         "both": figures,
     }
     print_into_page("acts", "read by", rows)
-    write(learn(grams, examples.acts), head, mixture, figures, encoder)
+    of_grams, of_meaning = (learn(features, examples.acts) for features in (grams, meanings))
+    write(of_grams, of_meaning, mixture, figures, encoder)
 
 
 def curve(grams: csr_matrix, examples: Examples, held_out: Array) -> dict[str, Figures]:
@@ -208,8 +206,8 @@ def print_into_page(part: str, first: str, rows: Mapping[str, Figures]) -> None:
 
 
 def write(
-    model: LogisticRegression,
-    head: Mapping[str, Array],
+    by_grams: LogisticRegression,
+    by_meaning: LogisticRegression,
     mixture: Mixture,
     figures: Figures,
     encoder: Encoder,
@@ -217,18 +215,20 @@ def write(
     """Write the weights, those of n-grams in 8 bits with a scale for each act, and where they come
     from."""
     of_grams, of_meaning = mixture.trust
-    grams = model.coef_.T * of_grams
+    grams = by_grams.coef_.T * of_grams
     scale = np.maximum(np.abs(grams).max(axis=0), 1e-9) / 127
     np.savez_compressed(
         MODEL_DIR / WEIGHTS,
         grams=np.rint(grams / scale).astype(np.int8),
         scale=scale.astype(np.float32),
-        meaning=(head["meaning"] * of_meaning).astype(np.float16),
-        bias=(model.intercept_ * of_grams + head["bias"] * of_meaning).astype(np.float32),
+        meaning=(by_meaning.coef_.T * of_meaning).astype(np.float16),
+        bias=(by_grams.intercept_ * of_grams + by_meaning.intercept_ * of_meaning).astype(
+            np.float32
+        ),
     )
     provenance = {
         "command": "make acts",
-        "acts": list(model.classes_),
+        "acts": list(by_grams.classes_),
         "encoder": encoder.name,
         "least_share": mixture.least_share,
         "held_out": {
