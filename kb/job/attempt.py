@@ -18,7 +18,7 @@ from kb.job.exits import Exit, starts_again
 from kb.job.lines import ATTACHED
 from kb.job.model import FaultRole, LogLine
 from kb.job.recorder import DumpComparison
-from kb.log.mask import mask
+from kb.log.mask import shape_of
 
 _NATIVE = Expression(
     r".{0,60}?\[[IWEF]\d{4} [\d:.]+ \S+\.cpp:\d+\]|[IWEF]\d{4} \d\d:.* torch/"
@@ -30,7 +30,10 @@ _CHAINED = Expression(
 )
 _DIRECT = Expression(r"direct cause")
 _OF_PEERS = (FaultRole.LOST_PEER, FaultRole.TIMED_OUT)
-_UNHANDLED = Expression(r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:")
+_UNHANDLED = Expression(
+    r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:|\bray::\S+\(\)"
+)
+"""The last is what a driver of Ray raises for an actor, which may print on."""
 _EXIT_LINES, _END_LINES = 3, 5
 """Last lines of a rank in which a launcher tells its exit code, and it tells itself that it is
 done."""
@@ -156,10 +159,10 @@ class RankLog:
                 if behind_exception:  # advice, which each process prints behind its own
                     behind_exception = False
                     continue
-                words = mask(line.message)
-                if words in seen or _ENDED_WELL.search(line.text):
+                shape = shape_of(line.message)
+                if shape in seen or _says_done(line):
                     last = index
-                seen.add(words)
+                seen.add(shape)
             elif line.text.strip():
                 behind_exception = line.grade is Grade.FATAL
         return last
@@ -267,7 +270,7 @@ def _without_survivors(exits: Sequence[Exit], lines: Sequence[LogLine]) -> list[
         later = [line for line in last if line.place > one.line.place]
         if not later or len(later) == _LATE_LINES:
             return bool(later)
-        is_own = one.line.rank is not None
+        is_own = one.line.rank is not None and not one.aborted
         return is_own or _says_done(later[-1]) or any(starts_again(line.text) for line in lines)
 
     return [one for one in exits if not survives(one)]

@@ -872,3 +872,64 @@ def test_an_error_of_a_team_that_says_who_hung_up_is_no_first_failure(tmp_path: 
     }
     job = job_of(write(tmp_path, files))
     assert [(one.rank, one.text) for one in job.culprits] == [(3, "ValueError: widget 7 is jammed")]
+
+
+@pytest.mark.parametrize(
+    "line", ["{}: {}ms|INFO|lap {}", "<p{}/3> 07:00:{:02} II patch {} solved=9 failed=3"]
+)
+def test_an_error_is_past_when_a_rank_goes_on_with_lines_of_its_usual_form(
+    tmp_path: Path, line: str
+) -> None:
+    work = [line.format(n % 3, 10 + n, n // 3) for n in range(30)]
+    name = work[1].split(" ")[0]
+    caught = [
+        f"{name} 07:00:12 EE no table, the default is used",
+        f"{name} 07:00:12 EE IndexError: list index out of range",
+    ]
+    ends = [f"{line.split(' ')[0].format(n)} 07:00:59 II finalize, exit 0" for n in range(3)]
+    assert not job_of(merged(tmp_path, *work[:6], *caught, *work[6:], *ends)).failed
+
+
+def test_a_job_at_the_limit_of_its_time_fails_by_no_rank(tmp_path: Path) -> None:
+    work = [f"{n % 3}: {n * 71}ms|INFO|lap {n // 3}" for n in range(30)]
+    caught = "1: 99ms|ERROR|no licence ([Errno 2] No such file or directory: 'a.lic'), use another"
+    ends = [
+        "slurmstepd: error: *** JOB 5 ON mars-1 CANCELLED AT x DUE TO TIME LIMIT ***",
+        "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.",
+        "srun: error: mars-1: tasks 0-2: Terminated",
+    ]
+    job = job_of(merged(tmp_path, *work[:9], caught, *work[9:], *ends))
+    assert (job.failed, job.finding) == (True, Explanation.OUT_OF_TIME)
+    assert (job.culprits[0].rank, job.culprits[0].text) == (None, ends[0])
+
+
+def test_a_job_that_somebody_interrupts_fails_by_no_rank(tmp_path: Path) -> None:
+    work = [f"[default{n % 3}]:lap {n // 3}" for n in range(30)]
+    agent = "W1129 21:30:20.093000 77 torch/distributed/elastic/agent/server/api.py:753]"
+    told = f"{agent} Received 2 death signal, shutting down workers"
+    ends = [f"[default{n}]:[rank{n}]: KeyboardInterrupt" for n in range(3)]
+    ends += ["Traceback (most recent call last):", '  File "api.py", line 86, in handler']
+    ends += ["elastic.api.SignalException: Process 77 got signal: 2"]
+    job = job_of(merged(tmp_path, *work, told, *ends))
+    assert (job.failed, job.finding) == (True, Explanation.INTERRUPTED)
+    assert (job.culprits[0].rank, job.culprits[0].text) == (None, told)
+
+
+def test_what_a_driver_of_ray_raises_is_final_though_the_actors_print_later(tmp_path: Path) -> None:
+    said = "(Actor pid=4{0}) 10:00:{1:02} INFO actor[{0}] lap {2}: 9 fish"
+    work = [said.format(n % 3, n, n // 3) for n in range(30)]
+    caught = [
+        "(Actor pid=41) 10:00:04 ERROR actor[1] net is stuck, again (1/3)",
+        "(Actor pid=41) TimeoutError: no fish in 5.0s",
+    ]
+    raised = [
+        "Traceback (most recent call last):",
+        '  File "/srv/drive.py", line 17, in <module>',
+        "    ray.get([one.sail.remote() for one in actors])",
+        "ray.exceptions.RayTaskError(KeyError): ray::Actor.sail() (pid=42, ip=10.0.0.1, repr=<x>)",
+        '  File "/srv/drive.py", line 14, in sail',
+        "KeyError: 'net'",
+    ]
+    late = [said.format(n, 30, 10) for n in range(3)]
+    lines = [*work[:6], *caught, *work[6:], *raised, *late]
+    assert first_of(merged(tmp_path, *lines)) == (2, "KeyError: 'net'")

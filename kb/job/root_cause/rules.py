@@ -19,7 +19,7 @@ from kb.job.root_cause.missing_node import never_joined
 from kb.job.root_cause.missing_rank import absent
 from kb.job.root_cause.own_failure import failed_by_itself
 from kb.job.root_cause.same_rank import started_twice
-from kb.job.root_cause.stopped_job import preempted
+from kb.job.root_cause.stopped_job import preempted, stopped_from_outside
 from kb.job.root_cause.unreachable_host import cut_off
 
 RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
@@ -32,6 +32,7 @@ RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
     cut_off,
     never_joined,
     absent,
+    stopped_from_outside,
 )
 """The first that names a culprit decides."""
 
