@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from signal import SIGKILL
 
 import msgspec
@@ -62,7 +63,7 @@ class RankLog:
     ) -> None:
         self.rank = rank
         self.host = host
-        self.lines = _with_causes(_in_time(lines))
+        self.lines = _with_causes(_without_announcements(_in_time(lines)))
         self._settled_at = settled_at
 
     @cached_property
@@ -176,6 +177,19 @@ class RankLog:
             if linked and line.role is most:
                 chosen, linked = line, False
         return chosen
+
+
+def _without_announcements(lines: list[LogLine]) -> list[LogLine]:
+    """Where a line stands in front of a stack, the exception that ends it tells what happened."""
+    announcing = {
+        index
+        for index, (line, after) in enumerate(pairwise(lines))
+        if line.pattern and line.pattern.is_by_grade and after.text.startswith("Traceback")
+    }
+    return [
+        msgspec.structs.replace(line, pattern=None) if index in announcing else line
+        for index, line in enumerate(lines)
+    ]
 
 
 def _with_causes(lines: list[LogLine]) -> list[LogLine]:

@@ -94,6 +94,11 @@ class FailurePattern(msgspec.Struct, frozen=True):
     kind: FailureKind
     role: FaultRole
 
+    @property
+    def is_by_grade(self) -> bool:
+        """It knows no words: all that is known is how much such a line tells."""
+        return not self.regex.pattern
+
 
 class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A line with the rank that printed it, and when."""

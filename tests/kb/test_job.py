@@ -933,3 +933,37 @@ def test_what_a_driver_of_ray_raises_is_final_though_the_actors_print_later(tmp_
     late = [said.format(n, 30, 10) for n in range(3)]
     lines = [*work[:6], *caught, *work[6:], *raised, *late]
     assert first_of(merged(tmp_path, *lines)) == (2, "KeyError: 'net'")
+
+
+def test_a_rank_that_complains_to_its_end_while_all_others_just_stop(tmp_path: Path) -> None:
+    begins = "21.17.23 INF 6 keys read\n"
+    files = {f"1/rank.{n}/stdout": f"{begins}21.17.24 INF waiting for the map\n" for n in range(4)}
+    files["1/rank.2/stdout"] = begins
+    files["1/rank.2/stderr"] = "21.17.24 ERR nz: here 46, there 75\n21.17.25 ERR giving up\n"
+    assert first_of(write(tmp_path, files)) == (2, "21.17.24 ERR nz: here 46, there 75")
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "EOFError: Compressed file ended before the end-of-stream marker was reached",
+        "EOFError: Ran out of input",
+    ],
+)
+def test_a_file_that_ends_too_early_is_no_lost_peer_and_a_broken_barrier_is_one(
+    tmp_path: Path, reason: str
+) -> None:
+    stack = "12:00:0{} ERROR stage failed\nTraceback (most recent call last):\n{}\n"
+    files = {
+        f"rank_{n}.log": f"12:00:01 bucket {n}\n"
+        + stack.format(*((2, reason) if n == 2 else (5, "threading.BrokenBarrierError")))
+        for n in range(4)
+    }
+    assert first_of(write(tmp_path, files)) == (2, reason)
+
+
+def test_a_line_in_front_of_a_stack_announces_what_its_exception_tells(tmp_path: Path) -> None:
+    stack = "12:00:02 ERROR the loop died: RuntimeError\nTraceback (most recent call last):\n{}\n"
+    files = {f"rank_{n}.log": f"step 1\n{stack.format(LOST)}" for n in range(3)}
+    files["rank_3.log"] = f"step 1\n{stack.format(BROKEN).replace('02', '09')}"
+    assert first_of(write(tmp_path, files)) == (3, BROKEN)
