@@ -544,6 +544,7 @@ def _rank_and_host(one: RawLine, identities: Identities) -> tuple[int | None, st
         rank = by_pid.get(rank)
     elif rank is not None and one.maybe_local:
         rank = identities.global_ranks.get((host, rank), rank)
-    if host is None and rank is not None:
-        host = identities.hosts.get(rank)
+    if host is None:
+        named = identities.hosts_of_files.get(one.line.file)
+        host = named if rank is None else identities.hosts.get(rank)
     return rank, host

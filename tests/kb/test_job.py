@@ -967,3 +967,66 @@ def test_a_line_in_front_of_a_stack_announces_what_its_exception_tells(tmp_path:
     files = {f"rank_{n}.log": f"step 1\n{stack.format(LOST)}" for n in range(3)}
     files["rank_3.log"] = f"step 1\n{stack.format(BROKEN).replace('02', '09')}"
     assert first_of(write(tmp_path, files)) == (3, BROKEN)
+
+
+def test_rotated_files_of_one_log_are_no_ranks(tmp_path: Path) -> None:
+    work = [f"07:00:{n:02} INFO {{rk=0{n % 3}, sz=3}} - batch {n // 3}" for n in range(30)]
+    failed = ["07:00:40 ERROR {rk=02, sz=3} - odd", "Traceback (most recent call last):", BROKEN]
+    lines = [*work, *failed]
+    parts = {"a.log.2": lines[:12], "a.log.1": lines[12:24], "a.log": lines[24:]}
+    files = {name: "\n".join([*part, ""]) for name, part in parts.items()}
+    assert first_of(write(tmp_path, files)) == (2, BROKEN)
+
+
+def test_a_process_is_named_in_chinese_and_its_host_is_no_rank(tmp_path: Path) -> None:
+    said = "【2026年11月30日 05时24分{1:02}秒】〔工作进程 {0}／主机 bj-gpu-2{0}〕信息：第 {1} 步"
+    files = {
+        f"工作进程-{n}.log": "".join(f"{said.format(n, k)}\n" for k in range(9)) for n in range(4)
+    }
+    files["工作进程-2.log"] += f"Traceback (most recent call last):\n{BROKEN}\n"
+    told = "【2026年11月30日 05时24分{:02}秒】〔参数服务器〕信息：收到 工作进程 {} 的梯度\n"
+    files["参数服务器.log"] = "".join(told.format(n, n % 4) for n in range(40))
+    assert first_of(write(tmp_path, files)) == (2, BROKEN)
+
+
+def test_an_attempt_and_a_rank_in_front_of_each_line(tmp_path: Path) -> None:
+    def attempt(number: int, first: int) -> list[str]:
+        begins = [f"{number}.{n}> INFO attempt {number}, at step {first}" for n in range(3)]
+        return [*begins, *(f"{number}.{n % 3}> INFO step {first + n // 3}" for n in range(15))]
+
+    broken = [f"0.1> [rank1]: {BROKEN}", f"0.0> [rank0]: {LOST}", f"0.2> [rank2]: {LOST}"]
+    again = "elastic> restarting from last checkpoint (2 restarts left)"
+    ends = [f"1.{n}> INFO training finished, 8 steps" for n in range(3)]
+    lines = [*attempt(0, 0), *broken, again, *attempt(1, 4)]
+    assert not job_of(merged(tmp_path, *lines, *ends, "elastic> job SUCCEEDED")).failed
+    failed = [line.replace("0.", "1.", 1) for line in broken]
+    assert first_of(merged(tmp_path, *lines, *failed)) == (1, failed[0])
+
+
+def test_a_host_and_a_local_rank_in_front_of_each_line(tmp_path: Path) -> None:
+    files = {}
+    for host in range(2):
+        name = f"hz-mill-{host + 4}"
+        said = [f"T07:00:{n:02} {name}:{n % 3} info step {n // 3} ok" for n in range(30)]
+        last = [f"{name}:{n} error {LOST}" for n in range(3) if (host, n) != (1, 1)]
+        if host:
+            said.append(f"T07:00:40 {name}:1 info step 10: waiting for the lock")
+            last.append(f"{name}:- error watchdog: local rank 1 still alive, sending SIGKILL")
+        files[f"{name}.log"] = "".join(
+            f"2026-11-29{'' if line.startswith('T') else 'T07:01:00 '}{line}\n"
+            for line in [*said, *last]
+        )
+    job = job_of(write(tmp_path, files))
+    assert (job.culprits[0].rank, job.culprits[0].host) == (4, "hz-mill-5")
+    assert (job.culprits[0].text or "").endswith("waiting for the lock")
+
+
+def test_a_launcher_that_fails_before_any_rank_runs_tells_its_node(tmp_path: Path) -> None:
+    begins = "launch: node mars-{0} node_rank={0} nproc=2\n+ torchrun --node-rank {0} train.py\n"
+    files = {f"slot{n}.txt": f"{begins.format(n)}launch: torchrun ended rc=124\n" for n in (1, 2)}
+    port = "torch.distributed.DistNetworkError: EADDRINUSE, message: address already in use"
+    stack = '  File "torch/distributed/run.py", line 1028, in main'
+    raised = f"Traceback (most recent call last):\n{stack}\n{port}\n"
+    files["slot0.txt"] = f"{begins.format(0)}{raised}launch: torchrun ended rc=1\n"
+    job = job_of(write(tmp_path, files))
+    assert (job.culprits[0].host, job.culprits[0].text) == ("mars-0", port)
