@@ -7,7 +7,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from signal import SIGKILL
 
 import msgspec
@@ -43,7 +42,9 @@ _RETRIES = Expression(r"\bretry(?:ing)?\b|\btr(?:y|ies|ying) again\b", re.IGNORE
 _LATE_LINES = 4
 """So many everyday lines behind the report of an end are no rest of what was buffered."""
 _CANCELLED = Expression(r"\bDUE TO (?:TIME ?LIMIT|PREEMPTION)\b|\bTERM_(?:RUNLIMIT|PREEMPT)\b")
-_EXITED_WELL = r"\b(?:exit(?:ed|ing)? (?:with )?(?:status|code)|returned|rc|ret|status)[: =]*0\b"
+_EXITED_WELL = (
+    r"\b(?:exit(?:ed|ing)?(?: (?:with )?(?:status|code))?|returned|rc|ret|status)[: =]*0\b"
+)
 _ENDED_WELL = Expression(
     r"\b(?:finish(?:ed|ing)?|done|complet(?:ed?|ion)|success(?:ful(?:ly)?)?|bye|all good)\b"
     r"|" + _EXITED_WELL,
@@ -161,7 +162,7 @@ class RankLog:
                     behind_exception = False
                     continue
                 shape = shape_of(line.message)
-                if shape in seen or _says_done(line):
+                if shape in seen or _ENDED_WELL.search(line.text):
                     last = index
                 seen.add(shape)
             elif line.text.strip():
@@ -180,16 +181,17 @@ class RankLog:
 
 
 def _without_announcements(lines: list[LogLine]) -> list[LogLine]:
-    """Where a line stands in front of a stack, the exception that ends it tells what happened."""
-    announcing = {
-        index
-        for index, (line, after) in enumerate(pairwise(lines))
-        if line.pattern and line.pattern.is_by_grade and after.text.startswith("Traceback")
-    }
-    return [
-        msgspec.structs.replace(line, pattern=None) if index in announcing else line
-        for index, line in enumerate(lines)
-    ]
+    """Where a line stands in front of a stack, the exception that ends it tells what happened. A
+    stack may be cut off before it."""
+    found = list(lines)
+    is_told = False  # a complaint stands in front of the next everyday line
+    for index in range(len(lines) - 1, -1, -1):
+        line = lines[index]
+        in_front = is_told and lines[index + 1].text.startswith("Traceback")
+        if in_front and line.pattern and line.pattern.is_by_grade:
+            found[index] = msgspec.structs.replace(line, pattern=None)
+        is_told = line.pattern is not None or (is_told and not _is_ordinary(line))
+    return found
 
 
 def _with_causes(lines: list[LogLine]) -> list[LogLine]:

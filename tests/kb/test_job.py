@@ -890,6 +890,19 @@ def test_an_error_is_past_when_a_rank_goes_on_with_lines_of_its_usual_form(
     assert not job_of(merged(tmp_path, *work[:6], *caught, *work[6:], *ends)).failed
 
 
+def test_what_a_rank_tidies_up_behind_its_error_is_no_sign_that_it_survived(tmp_path: Path) -> None:
+    begins = "07:00:01 INFO step 1\n07:00:02 INFO step 2\n"
+    files = {f"rank_{n}.log": begins for n in range(3)}
+    files["rank_1.log"] += f"07:00:03 ERROR {BROKEN}\n07:00:04 INFO process group destroyed\n"
+    assert first_of(write(tmp_path, files))[0] == 1
+
+
+def test_a_watchdog_that_kills_a_process_tells_of_a_failure(tmp_path: Path) -> None:
+    work = [f"07:00:{n:02} INFO {{rank={n % 3}}} lap {n // 3}" for n in range(30)]
+    told = "07:01:00 watchdog: local rank 1 still alive, sending SIGKILL"
+    assert first_of(merged(tmp_path, *work, told)) == (None, told)
+
+
 def test_a_job_at_the_limit_of_its_time_fails_by_no_rank(tmp_path: Path) -> None:
     work = [f"{n % 3}: {n * 71}ms|INFO|lap {n // 3}" for n in range(30)]
     caught = "1: 99ms|ERROR|no licence ([Errno 2] No such file or directory: 'a.lic'), use another"
@@ -967,6 +980,14 @@ def test_a_line_in_front_of_a_stack_announces_what_its_exception_tells(tmp_path:
     files = {f"rank_{n}.log": f"step 1\n{stack.format(LOST)}" for n in range(3)}
     files["rank_3.log"] = f"step 1\n{stack.format(BROKEN).replace('02', '09')}"
     assert first_of(write(tmp_path, files)) == (3, BROKEN)
+
+
+def test_a_line_in_front_of_a_stack_that_is_cut_off_is_all_that_is_told(tmp_path: Path) -> None:
+    died = "12:00:02 ERROR the loop died: RuntimeError"
+    cut = f'{died}\nTraceback (most recent call last):\n  File "/opt/train.py", line 3, in main\n'
+    files = {f"rank_{n}.log": "step 1\nstep 2\n" for n in range(3)}
+    files["rank_3.log"] = f"step 1\n{cut}"
+    assert first_of(write(tmp_path, files)) == (3, died)
 
 
 def test_rotated_files_of_one_log_are_no_ranks(tmp_path: Path) -> None:

@@ -36,20 +36,21 @@ def preempted(attempt: Attempt) -> RootCause | None:
 
 
 def stopped_from_outside(attempt: Attempt) -> RootCause | None:
-    """Name the line that says that the time of the job was over, or that somebody interrupted it,
-    where no rank is known to have hung before."""
-    for log in (*attempt.hosts.values(), *attempt.ranks.values()):
-        for line in log.failures:
-            explanation = _why_stopped(line)
-            if explanation is not None:
-                culprit = Culprit(None, None, line)
-                return RootCause(FailureKind.SIGNAL, (culprit,), explanation)
+    """Name the line that says that the time of the job was over, that somebody interrupted it, or
+    else that a process was killed, where no rank is known to have hung before."""
+    logs = (*attempt.hosts.values(), *attempt.ranks.values())
+    stopped = [line for log in logs for line in log.failures if line.role is FaultRole.STOPPED]
+    told = {explanation: line for line in reversed(stopped) if (explanation := _why(line))}
+    for explanation in (Explanation.OUT_OF_TIME, Explanation.INTERRUPTED, Explanation.KILLED):
+        if explanation in told:
+            culprit = Culprit(None, None, told[explanation])
+            return RootCause(FailureKind.SIGNAL, (culprit,), explanation)
     return None
 
 
-def _why_stopped(line: LogLine) -> Explanation | None:
-    if line.role is not FaultRole.STOPPED:
-        return None
+def _why(line: LogLine) -> Explanation | None:
     if line.kind is FailureKind.HANG:
         return Explanation.OUT_OF_TIME
-    return Explanation.INTERRUPTED if _INTERRUPTED.search(line.text) else None
+    if _INTERRUPTED.search(line.text):
+        return Explanation.INTERRUPTED
+    return Explanation.KILLED if "SIGKILL" in line.text else None
