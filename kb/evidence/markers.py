@@ -85,10 +85,12 @@ _NUMBERED = (
 )
 _NO_NAME = "".join(rf"(?<!\b{word}.)" for word in _NUMBERED.split())
 """A 0 behind one of these names something (`gpu 0 failed`), and counts nothing."""
+_NO_PLACE = r"(?<!\d:)"
+"""Nor does one behind the name of a host (`node-1:0 error boom`): it is a local rank."""
 _DENIED = Expression(
     # The first letters of what follows: at most places nothing has to be tried.
     r"(?=[0nwzaefoismutcr无没未错失异超跳丢中闪告退])(?:"
-    rf"\b(?:{_NO_NAME}0|no|without|zero|any) (?:known )?(?:\w+ )?"
+    rf"\b(?:{_NO_NAME}{_NO_PLACE}0|no|without|zero|any) (?:known )?(?:\w+ )?"
     r"(?:errors?|failures?|failed|warnings?)\b"
     r"|\b(?:errors?|failed|failures?|nan \w+)['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null|\[\])\b"
     r"|\b(?:fail(?:ed|ures?)?|errors?|unexpected|missing|timeouts?)(?: \w+)?\s*[:=]?\s+0\b"

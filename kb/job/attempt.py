@@ -18,7 +18,7 @@ from kb.job.exits import Exit, starts_again
 from kb.job.lines import ATTACHED
 from kb.job.model import FaultRole, LogLine
 from kb.job.recorder import DumpComparison
-from kb.log.mask import mask
+from kb.log.mask import shape_of
 
 _NATIVE = Expression(
     r".{0,60}?\[[IWEF]\d{4} [\d:.]+ \S+\.cpp:\d+\]|[IWEF]\d{4} \d\d:.* torch/"
@@ -30,7 +30,10 @@ _CHAINED = Expression(
 )
 _DIRECT = Expression(r"direct cause")
 _OF_PEERS = (FaultRole.LOST_PEER, FaultRole.TIMED_OUT)
-_UNHANDLED = Expression(r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:")
+_UNHANDLED = Expression(
+    r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:|\bray::\S+\(\)"
+)
+"""The last is what a driver of Ray raises for an actor, which may print on."""
 _EXIT_LINES, _END_LINES = 3, 5
 """Last lines of a rank in which a launcher tells its exit code, and it tells itself that it is
 done."""
@@ -39,7 +42,9 @@ _RETRIES = Expression(r"\bretry(?:ing)?\b|\btr(?:y|ies|ying) again\b", re.IGNORE
 _LATE_LINES = 4
 """So many everyday lines behind the report of an end are no rest of what was buffered."""
 _CANCELLED = Expression(r"\bDUE TO (?:TIME ?LIMIT|PREEMPTION)\b|\bTERM_(?:RUNLIMIT|PREEMPT)\b")
-_EXITED_WELL = r"\b(?:exit(?:ed|ing)? (?:with )?(?:status|code)|returned|rc|ret|status)[: =]*0\b"
+_EXITED_WELL = (
+    r"\b(?:exit(?:ed|ing)?(?: (?:with )?(?:status|code))?|returned|rc|ret|status)[: =]*0\b"
+)
 _ENDED_WELL = Expression(
     r"\b(?:finish(?:ed|ing)?|done|complet(?:ed?|ion)|success(?:ful(?:ly)?)?|bye|all good)\b"
     r"|" + _EXITED_WELL,
@@ -59,7 +64,7 @@ class RankLog:
     ) -> None:
         self.rank = rank
         self.host = host
-        self.lines = _with_causes(_in_time(lines))
+        self.lines = _with_causes(_without_announcements(_in_time(lines)))
         self._settled_at = settled_at
 
     @cached_property
@@ -156,10 +161,10 @@ class RankLog:
                 if behind_exception:  # advice, which each process prints behind its own
                     behind_exception = False
                     continue
-                words = mask(line.message)
-                if words in seen or _ENDED_WELL.search(line.text):
+                shape = shape_of(line.message)
+                if shape in seen or _ENDED_WELL.search(line.text):
                     last = index
-                seen.add(words)
+                seen.add(shape)
             elif line.text.strip():
                 behind_exception = line.grade is Grade.FATAL
         return last
@@ -173,6 +178,20 @@ class RankLog:
             if linked and line.role is most:
                 chosen, linked = line, False
         return chosen
+
+
+def _without_announcements(lines: list[LogLine]) -> list[LogLine]:
+    """Where a line stands in front of a stack, the exception that ends it tells what happened. A
+    stack may be cut off before it."""
+    found = list(lines)
+    is_told = False  # a complaint stands in front of the next everyday line
+    for index in range(len(lines) - 1, -1, -1):
+        line = lines[index]
+        in_front = is_told and lines[index + 1].text.startswith("Traceback")
+        if in_front and line.pattern and line.pattern.is_by_grade:
+            found[index] = msgspec.structs.replace(line, pattern=None)
+        is_told = line.pattern is not None or (is_told and not _is_ordinary(line))
+    return found
 
 
 def _with_causes(lines: list[LogLine]) -> list[LogLine]:
@@ -267,7 +286,7 @@ def _without_survivors(exits: Sequence[Exit], lines: Sequence[LogLine]) -> list[
         later = [line for line in last if line.place > one.line.place]
         if not later or len(later) == _LATE_LINES:
             return bool(later)
-        is_own = one.line.rank is not None
+        is_own = one.line.rank is not None and not one.aborted
         return is_own or _says_done(later[-1]) or any(starts_again(line.text) for line in lines)
 
     return [one for one in exits if not survives(one)]

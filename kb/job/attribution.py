@@ -38,8 +38,10 @@ _MIN_MARKED_LINES = 3
 all."""
 _LEVEL = host_pattern("level")
 _SPEAKING_PID = Expression(
-    rf"\[(?P<host>{host_pattern('host_name')}):(?P<pid>\d+)\] |.{{0,60}}?\bpid[=:](?P<pid2>\d+)\b"
+    rf"\[(?P<host>{host_pattern('host_name')}):(?P<pid>\d+)\] "
+    r"|(?!.{0,60}\bray::).{0,60}?\bpid[=:](?P<pid2>\d+)\b"
 )
+"""Behind `ray::` stands the process of which a driver speaks, here and in `_PROCESS`."""
 _SYSLOG = Expression(
     r"(?:\w{3} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ][\d:.,+-]+Z?)"
     rf" (?!{_LEVEL} )(?P<host>{host_pattern('short_host')}) [\w./-]+(?:\[\d+\])?: "
@@ -63,7 +65,9 @@ _LAUNCHER = Expression(
 _LETTER = Expression(r".{0,40}?(?:^|[\s|\[])[EFC][\s|\]]")
 """A level of one letter: error, fatal, critical. In front of a stack it tells whose that is."""
 _NAMELESS = Origin()
-_PROCESS = Expression(r".{0,120}?(?:[\w@-]\[(?P<tag>\d{2,7})\]: |\bpid[=:] ?(?P<pid>\d{1,7})\b)")
+_PROCESS = Expression(
+    r"(?!.{0,120}\bray::).{0,120}?(?:[\w@-]\[(?P<tag>\d{2,7})\]: |\bpid[=:] ?(?P<pid>\d{1,7})\b)"
+)
 """The id of a process, as syslog and Ray write it in front of a line."""
 _MAX_LABEL_LINES = 2_000
 """Of the beginning of a file: there a program tells the names of its ranks."""
@@ -540,6 +544,7 @@ def _rank_and_host(one: RawLine, identities: Identities) -> tuple[int | None, st
         rank = by_pid.get(rank)
     elif rank is not None and one.maybe_local:
         rank = identities.global_ranks.get((host, rank), rank)
-    if host is None and rank is not None:
-        host = identities.hosts.get(rank)
+    if host is None:
+        named = identities.hosts_of_files.get(one.line.file)
+        host = named if rank is None else identities.hosts.get(rank)
     return rank, host

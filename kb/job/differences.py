@@ -18,7 +18,7 @@ from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.lines import ATTACHED
 from kb.job.model import FaultRole, LogLine
-from kb.job.root_cause.comparison import shape_of
+from kb.log.mask import shape_of
 from kb.rules import any_of, read_rows
 from kb.rules.rows import Rule
 

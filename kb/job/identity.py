@@ -69,6 +69,8 @@ class Identities(msgspec.Struct, frozen=True):
     """The files whose logger names the process that speaks, where others name the rank."""
     hosts: dict[int, str]
     """Hosts by rank."""
+    hosts_of_files: dict[str | None, str]
+    """By file in which no rank speaks: the one host that its lines tell."""
     global_ranks: dict[tuple[str | None, int], int]
     """By host and local rank, where the programs count per host."""
 
@@ -78,7 +80,9 @@ def identify(raw_lines: Sequence[RawLine]) -> Identities:
     global_ranks = _global_ranks(raw_lines)
     ranks_by_pid = _ranks_by_pid(raw_lines, global_ranks)
     by_process = frozenset(_files_by_process(raw_lines, ranks_by_pid))
-    return Identities(ranks_by_pid, by_process, _hosts(raw_lines), global_ranks)
+    return Identities(
+        ranks_by_pid, by_process, _hosts(raw_lines), _hosts_of_files(raw_lines), global_ranks
+    )
 
 
 def _files_by_process(
@@ -126,16 +130,37 @@ def _hosts(raw_lines: Iterable[RawLine]) -> dict[int, str]:
         if seen[one.rank] < _MAX_NAMED_LINES:
             begun[one.rank].update(set(_USUAL_HOST.findall(one.line.text[:_BEGINNING_CHARACTERS])))
         seen[one.rank] += 1
-        match = None if one.rank in found else _HOST.search(one.line.text)
-        if match and one.line.grade in (Grade.CONTEXT, Grade.HINT):
-            host = match["host"] or match["host2"]
-            if not _NO_HOST.fullmatch(host):
-                found[one.rank] = host
+        host = None if one.rank in found else _told_host(one.line)
+        if host is not None:
+            found[one.rank] = host
     for rank, names in begun.items():
         usual = names.most_common(1)
         if rank not in found and usual and usual[0][1] >= _MIN_NAMED_LINES:
             found[rank] = usual[0][0]
     return found
+
+
+def _hosts_of_files(raw_lines: Iterable[RawLine]) -> dict[str | None, str]:
+    """A launcher that starts no rank tells only its node."""
+    told: dict[str | None, set[str]] = defaultdict(set)
+    with_ranks: set[str | None] = set()
+    for one in raw_lines:
+        if one.rank is not None:
+            with_ranks.add(one.line.file)
+        elif one.line.file not in with_ranks and (host := _told_host(one.line)):
+            told[one.line.file].add(host)
+    return {
+        file: next(iter(hosts))
+        for file, hosts in told.items()
+        if len(hosts) == 1 and file not in with_ranks
+    }
+
+
+def _told_host(line: Line) -> str | None:
+    """The host that an everyday line tells."""
+    match = _HOST.search(line.text) if line.grade in (Grade.CONTEXT, Grade.HINT) else None
+    host = (match["host"] or match["host2"]) if match else None
+    return None if host is None or _NO_HOST.fullmatch(host) else host
 
 
 def _global_ranks(raw_lines: Iterable[RawLine]) -> dict[tuple[str | None, int], int]:

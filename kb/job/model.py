@@ -78,6 +78,11 @@ class Explanation(StrEnum):
     NEVER_JOINED = "a node never joined the rendezvous and left no log"
     DIVERGED = "the values of one rank became nan or inf first and spread to all ranks"
     PREEMPTED = "the scheduler preempted the job: it needed the nodes for another one"
+    OUT_OF_TIME = (
+        "the job reached its time limit before its work was done, and the scheduler ended it; no"
+        " rank is known to be at fault"
+    )
+    INTERRUPTED = "somebody interrupted the job (Ctrl-C, SIGINT); no rank is at fault"
     TAKEN_AWAY = "the cloud took a machine away (spot or preemptible instance); no rank is at fault"
     STRAGGLER = "one rank is a straggler: it is slower than the others, which wait for it"
 
@@ -88,6 +93,11 @@ class FailurePattern(msgspec.Struct, frozen=True):
     regex: re.Pattern[str]
     kind: FailureKind
     role: FaultRole
+
+    @property
+    def is_by_grade(self) -> bool:
+        """It knows no words: all that is known is how much such a line tells."""
+        return not self.regex.pattern
 
 
 class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -54,11 +54,14 @@ def is_system_log(path: str) -> bool:
 
 
 def number_siblings(names: Sequence[str]) -> dict[str, int]:
-    """Files whose names differ in one small number alone: it is the rank, where nothing else is."""
+    """Files whose names differ in one small number alone: it is the rank, where nothing else is,
+    and where it does not count the older parts of another file, as in `app.log.1`."""
     groups: dict[str, dict[str, int]] = {}
     for name in names:
         bare = _COMPRESSED.sub("", name)
         for match in [*_NUMBER.finditer(bare)][-_MAX_NUMBERS_OF_A_NAME:]:
+            if match.end() == len(bare) and bare[: match.start() - 1] in names:
+                continue
             shape = _LETTER.sub("*", f"{bare[: match.start()]}#{bare[match.end() :]}")
             if (number := read_int(match[0])) is not None:
                 groups.setdefault(shape, {})[name] = number

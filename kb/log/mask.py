@@ -13,11 +13,19 @@ from functools import cache
 from kb.rules import read_rows, without_names
 from kb.rules.rows import Mask
 
+_DIGITS = re.compile(r"\d+")
+
 
 def mask(text: str) -> str:
     """Return the text with its details hidden."""
     details, shown = _details()
     return details.sub(lambda match: shown[match.lastgroup or ""], text)
+
+
+def shape_of(text: str) -> str:
+    """The part that like lines of different ranks and steps share: a number may be part of a word,
+    such as the name of a rank or a time with its unit."""
+    return _DIGITS.sub("#", mask(text))
 
 
 @cache

@@ -872,3 +872,182 @@ def test_an_error_of_a_team_that_says_who_hung_up_is_no_first_failure(tmp_path: 
     }
     job = job_of(write(tmp_path, files))
     assert [(one.rank, one.text) for one in job.culprits] == [(3, "ValueError: widget 7 is jammed")]
+
+
+@pytest.mark.parametrize(
+    "line", ["{}: {}ms|INFO|lap {}", "<p{}/3> 07:00:{:02} II patch {} solved=9 failed=3"]
+)
+def test_an_error_is_past_when_a_rank_goes_on_with_lines_of_its_usual_form(
+    tmp_path: Path, line: str
+) -> None:
+    work = [line.format(n % 3, 10 + n, n // 3) for n in range(30)]
+    name = work[1].split(" ")[0]
+    caught = [
+        f"{name} 07:00:12 EE no table, the default is used",
+        f"{name} 07:00:12 EE IndexError: list index out of range",
+    ]
+    ends = [f"{line.split(' ')[0].format(n)} 07:00:59 II finalize, exit 0" for n in range(3)]
+    assert not job_of(merged(tmp_path, *work[:6], *caught, *work[6:], *ends)).failed
+
+
+def test_what_a_rank_tidies_up_behind_its_error_is_no_sign_that_it_survived(tmp_path: Path) -> None:
+    begins = "07:00:01 INFO step 1\n07:00:02 INFO step 2\n"
+    files = {f"rank_{n}.log": begins for n in range(3)}
+    files["rank_1.log"] += f"07:00:03 ERROR {BROKEN}\n07:00:04 INFO process group destroyed\n"
+    assert first_of(write(tmp_path, files))[0] == 1
+
+
+def test_a_watchdog_that_kills_a_process_tells_of_a_failure(tmp_path: Path) -> None:
+    work = [f"07:00:{n:02} INFO {{rank={n % 3}}} lap {n // 3}" for n in range(30)]
+    told = "07:01:00 watchdog: local rank 1 still alive, sending SIGKILL"
+    assert first_of(merged(tmp_path, *work, told)) == (None, told)
+
+
+def test_a_job_at_the_limit_of_its_time_fails_by_no_rank(tmp_path: Path) -> None:
+    work = [f"{n % 3}: {n * 71}ms|INFO|lap {n // 3}" for n in range(30)]
+    caught = "1: 99ms|ERROR|no licence ([Errno 2] No such file or directory: 'a.lic'), use another"
+    ends = [
+        "slurmstepd: error: *** JOB 5 ON mars-1 CANCELLED AT x DUE TO TIME LIMIT ***",
+        "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.",
+        "srun: error: mars-1: tasks 0-2: Terminated",
+    ]
+    job = job_of(merged(tmp_path, *work[:9], caught, *work[9:], *ends))
+    assert (job.failed, job.finding) == (True, Explanation.OUT_OF_TIME)
+    assert (job.culprits[0].rank, job.culprits[0].text) == (None, ends[0])
+
+
+def test_a_job_that_somebody_interrupts_fails_by_no_rank(tmp_path: Path) -> None:
+    work = [f"[default{n % 3}]:lap {n // 3}" for n in range(30)]
+    agent = "W1129 21:30:20.093000 77 torch/distributed/elastic/agent/server/api.py:753]"
+    told = f"{agent} Received 2 death signal, shutting down workers"
+    ends = [f"[default{n}]:[rank{n}]: KeyboardInterrupt" for n in range(3)]
+    ends += ["Traceback (most recent call last):", '  File "api.py", line 86, in handler']
+    ends += ["elastic.api.SignalException: Process 77 got signal: 2"]
+    job = job_of(merged(tmp_path, *work, told, *ends))
+    assert (job.failed, job.finding) == (True, Explanation.INTERRUPTED)
+    assert (job.culprits[0].rank, job.culprits[0].text) == (None, told)
+
+
+def test_what_a_driver_of_ray_raises_is_final_though_the_actors_print_later(tmp_path: Path) -> None:
+    said = "(Actor pid=4{0}) 10:00:{1:02} INFO actor[{0}] lap {2}: 9 fish"
+    work = [said.format(n % 3, n, n // 3) for n in range(30)]
+    caught = [
+        "(Actor pid=41) 10:00:04 ERROR actor[1] net is stuck, again (1/3)",
+        "(Actor pid=41) TimeoutError: no fish in 5.0s",
+    ]
+    raised = [
+        "Traceback (most recent call last):",
+        '  File "/srv/drive.py", line 17, in <module>',
+        "    ray.get([one.sail.remote() for one in actors])",
+        "ray.exceptions.RayTaskError(KeyError): ray::Actor.sail() (pid=42, ip=10.0.0.1, repr=<x>)",
+        '  File "/srv/drive.py", line 14, in sail',
+        "KeyError: 'net'",
+    ]
+    late = [said.format(n, 30, 10) for n in range(3)]
+    lines = [*work[:6], *caught, *work[6:], *raised, *late]
+    assert first_of(merged(tmp_path, *lines)) == (2, "KeyError: 'net'")
+
+
+def test_a_rank_that_complains_to_its_end_while_all_others_just_stop(tmp_path: Path) -> None:
+    begins = "21.17.23 INF 6 keys read\n"
+    files = {f"1/rank.{n}/stdout": f"{begins}21.17.24 INF waiting for the map\n" for n in range(4)}
+    files["1/rank.2/stdout"] = begins
+    files["1/rank.2/stderr"] = "21.17.24 ERR nz: here 46, there 75\n21.17.25 ERR giving up\n"
+    assert first_of(write(tmp_path, files)) == (2, "21.17.24 ERR nz: here 46, there 75")
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "EOFError: Compressed file ended before the end-of-stream marker was reached",
+        "EOFError: Ran out of input",
+    ],
+)
+def test_a_file_that_ends_too_early_is_no_lost_peer_and_a_broken_barrier_is_one(
+    tmp_path: Path, reason: str
+) -> None:
+    stack = "12:00:0{} ERROR stage failed\nTraceback (most recent call last):\n{}\n"
+    files = {
+        f"rank_{n}.log": f"12:00:01 bucket {n}\n"
+        + stack.format(*((2, reason) if n == 2 else (5, "threading.BrokenBarrierError")))
+        for n in range(4)
+    }
+    assert first_of(write(tmp_path, files)) == (2, reason)
+
+
+def test_a_line_in_front_of_a_stack_announces_what_its_exception_tells(tmp_path: Path) -> None:
+    stack = "12:00:02 ERROR the loop died: RuntimeError\nTraceback (most recent call last):\n{}\n"
+    files = {f"rank_{n}.log": f"step 1\n{stack.format(LOST)}" for n in range(3)}
+    files["rank_3.log"] = f"step 1\n{stack.format(BROKEN).replace('02', '09')}"
+    assert first_of(write(tmp_path, files)) == (3, BROKEN)
+
+
+def test_a_line_in_front_of_a_stack_that_is_cut_off_is_all_that_is_told(tmp_path: Path) -> None:
+    died = "12:00:02 ERROR the loop died: RuntimeError"
+    cut = f'{died}\nTraceback (most recent call last):\n  File "/opt/train.py", line 3, in main\n'
+    files = {f"rank_{n}.log": "step 1\nstep 2\n" for n in range(3)}
+    files["rank_3.log"] = f"step 1\n{cut}"
+    assert first_of(write(tmp_path, files)) == (3, died)
+
+
+def test_rotated_files_of_one_log_are_no_ranks(tmp_path: Path) -> None:
+    work = [f"07:00:{n:02} INFO {{rk=0{n % 3}, sz=3}} - batch {n // 3}" for n in range(30)]
+    failed = ["07:00:40 ERROR {rk=02, sz=3} - odd", "Traceback (most recent call last):", BROKEN]
+    lines = [*work, *failed]
+    parts = {"a.log.2": lines[:12], "a.log.1": lines[12:24], "a.log": lines[24:]}
+    files = {name: "\n".join([*part, ""]) for name, part in parts.items()}
+    assert first_of(write(tmp_path, files)) == (2, BROKEN)
+
+
+def test_a_process_is_named_in_chinese_and_its_host_is_no_rank(tmp_path: Path) -> None:
+    said = "【2026年11月30日 05时24分{1:02}秒】〔工作进程 {0}／主机 bj-gpu-2{0}〕信息：第 {1} 步"
+    files = {
+        f"工作进程-{n}.log": "".join(f"{said.format(n, k)}\n" for k in range(9)) for n in range(4)
+    }
+    files["工作进程-2.log"] += f"Traceback (most recent call last):\n{BROKEN}\n"
+    told = "【2026年11月30日 05时24分{:02}秒】〔参数服务器〕信息：收到 工作进程 {} 的梯度\n"
+    files["参数服务器.log"] = "".join(told.format(n, n % 4) for n in range(40))
+    assert first_of(write(tmp_path, files)) == (2, BROKEN)
+
+
+def test_an_attempt_and_a_rank_in_front_of_each_line(tmp_path: Path) -> None:
+    def attempt(number: int, first: int) -> list[str]:
+        begins = [f"{number}.{n}> INFO attempt {number}, at step {first}" for n in range(3)]
+        return [*begins, *(f"{number}.{n % 3}> INFO step {first + n // 3}" for n in range(15))]
+
+    broken = [f"0.1> [rank1]: {BROKEN}", f"0.0> [rank0]: {LOST}", f"0.2> [rank2]: {LOST}"]
+    again = "elastic> restarting from last checkpoint (2 restarts left)"
+    ends = [f"1.{n}> INFO training finished, 8 steps" for n in range(3)]
+    lines = [*attempt(0, 0), *broken, again, *attempt(1, 4)]
+    assert not job_of(merged(tmp_path, *lines, *ends, "elastic> job SUCCEEDED")).failed
+    failed = [line.replace("0.", "1.", 1) for line in broken]
+    assert first_of(merged(tmp_path, *lines, *failed)) == (1, failed[0])
+
+
+def test_a_host_and_a_local_rank_in_front_of_each_line(tmp_path: Path) -> None:
+    files = {}
+    for host in range(2):
+        name = f"hz-mill-{host + 4}"
+        said = [f"T07:00:{n:02} {name}:{n % 3} info step {n // 3} ok" for n in range(30)]
+        last = [f"{name}:{n} error {LOST}" for n in range(3) if (host, n) != (1, 1)]
+        if host:
+            said.append(f"T07:00:40 {name}:1 info step 10: waiting for the lock")
+            last.append(f"{name}:- error watchdog: local rank 1 still alive, sending SIGKILL")
+        files[f"{name}.log"] = "".join(
+            f"2026-11-29{'' if line.startswith('T') else 'T07:01:00 '}{line}\n"
+            for line in [*said, *last]
+        )
+    job = job_of(write(tmp_path, files))
+    assert (job.culprits[0].rank, job.culprits[0].host) == (4, "hz-mill-5")
+    assert (job.culprits[0].text or "").endswith("waiting for the lock")
+
+
+def test_a_launcher_that_fails_before_any_rank_runs_tells_its_node(tmp_path: Path) -> None:
+    begins = "launch: node mars-{0} node_rank={0} nproc=2\n+ torchrun --node-rank {0} train.py\n"
+    files = {f"slot{n}.txt": f"{begins.format(n)}launch: torchrun ended rc=124\n" for n in (1, 2)}
+    port = "torch.distributed.DistNetworkError: EADDRINUSE, message: address already in use"
+    stack = '  File "torch/distributed/run.py", line 1028, in main'
+    raised = f"Traceback (most recent call last):\n{stack}\n{port}\n"
+    files["slot0.txt"] = f"{begins.format(0)}{raised}launch: torchrun ended rc=1\n"
+    job = job_of(write(tmp_path, files))
+    assert (job.culprits[0].host, job.culprits[0].text) == ("mars-0", port)

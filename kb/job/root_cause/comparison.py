@@ -8,14 +8,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 
 from kb.expression import Expression
 from kb.job.attempt import RankLog
-from kb.log.mask import mask
+from kb.log.mask import shape_of
 from kb.numbers import read_int
 
 _LAST_LINES = 3
 """Ordinary lines in which a rank tells what it did last."""
 _STEP_LINES = 20
 """Last ordinary lines that are searched for the number of a step: not every line tells it."""
-_DIGITS = Expression(r"\d+")
 _STEP = Expression(
     r"\b(?:step|iter(?:ation)?|batch|epoch|it|round|global_step|idx)s?\W{0,3}(\d+)", re.I
 )
@@ -37,11 +36,6 @@ def strange_ones(logs: Collection[RankLog]) -> list[RankLog]:
     for shapes in last.values():
         printed.update(set(shapes))
     return [log for log in logs if any(printed[shape] == 1 for shape in last[log.rank])]
-
-
-def shape_of(text: str) -> str:
-    """The part that like lines of different ranks share: names of ranks may be part of a word."""
-    return _DIGITS.sub("#", mask(text))
 
 
 def step_of(text: str) -> int:

@@ -90,6 +90,8 @@ def _missing(attempt: Attempt, waiting: list[RankLog], stopped: list[RankLog]) -
     if silent or (not named and (silent := _behind(attempt.ranks.values()))):
         return _hang(silent)
     candidates = named or _least_advanced(attempt) or odd_ones(list(attempt.ranks.values()))
+    if not waiting and len(candidates) == len(attempt.ranks):
+        return None
     if not candidates:
         fallback = (
             _desync(_odd_tracebacks(attempt.ranks.values()))

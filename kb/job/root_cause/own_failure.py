@@ -15,8 +15,8 @@ from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.blame import culprit_of, explains_itself
-from kb.job.root_cause.comparison import shape_of, step_of
-from kb.log.mask import mask
+from kb.job.root_cause.comparison import step_of
+from kb.log.mask import mask, shape_of
 from kb.rules.rows import FailureKind
 
 _GPU_MEMORY = Expression(r"\b(?:CUDA|HIP|GPU|NPU)\b")

@@ -12,6 +12,7 @@ from index.progress import Notify, silent_notify
 from kb.containment import surviving
 from kb.job.attempt import Attempt
 from kb.job.model import RootCause
+from kb.job.root_cause.complaint import complained_alone
 from kb.job.root_cause.desync import mismatched
 from kb.job.root_cause.flight_recorder import recorded_differently
 from kb.job.root_cause.kernel_kill import killed_by_kernel
@@ -19,7 +20,7 @@ from kb.job.root_cause.missing_node import never_joined
 from kb.job.root_cause.missing_rank import absent
 from kb.job.root_cause.own_failure import failed_by_itself
 from kb.job.root_cause.same_rank import started_twice
-from kb.job.root_cause.stopped_job import preempted
+from kb.job.root_cause.stopped_job import preempted, stopped_from_outside
 from kb.job.root_cause.unreachable_host import cut_off
 
 RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
@@ -32,6 +33,8 @@ RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
     cut_off,
     never_joined,
     absent,
+    complained_alone,
+    stopped_from_outside,
 )
 """The first that names a culprit decides."""
 

@@ -1,5 +1,6 @@
-"""A job that its scheduler ended for the sake of another one, or a cloud by taking a machine away:
-no rank is at fault."""
+"""A job that was ended from outside: by its scheduler for the sake of another one or because its
+time was over, by a cloud that takes a machine away, by somebody at the keyboard. No rank is at
+fault."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ import re
 
 from kb.expression import Expression
 from kb.job.attempt import Attempt
-from kb.job.model import Culprit, Explanation, FaultRole, RootCause
+from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.rules.rows import FailureKind
 
 _PREEMPTED = Expression(r"\bpreempt(?:ed|ion)?\b", re.IGNORECASE)
 _TAKEN_AWAY = Expression(r"\bnotice\b", re.IGNORECASE)
+_INTERRUPTED = Expression(r"\bKeyboardInterrupt\b|\b2 death signal\b|\bgot signal: 2\b|\bSIGINT\b")
 
 
 def preempted(attempt: Attempt) -> RootCause | None:
@@ -31,3 +33,24 @@ def preempted(attempt: Attempt) -> RootCause | None:
                 culprit = Culprit(None, None, line)
                 return RootCause(FailureKind.SIGNAL, (culprit,), Explanation.PREEMPTED)
     return None
+
+
+def stopped_from_outside(attempt: Attempt) -> RootCause | None:
+    """Name the line that says that the time of the job was over, that somebody interrupted it, or
+    else that a process was killed, where no rank is known to have hung before."""
+    logs = (*attempt.hosts.values(), *attempt.ranks.values())
+    stopped = [line for log in logs for line in log.failures if line.role is FaultRole.STOPPED]
+    told = {explanation: line for line in reversed(stopped) if (explanation := _why(line))}
+    for explanation in (Explanation.OUT_OF_TIME, Explanation.INTERRUPTED, Explanation.KILLED):
+        if explanation in told:
+            culprit = Culprit(None, None, told[explanation])
+            return RootCause(FailureKind.SIGNAL, (culprit,), explanation)
+    return None
+
+
+def _why(line: LogLine) -> Explanation | None:
+    if line.kind is FailureKind.HANG:
+        return Explanation.OUT_OF_TIME
+    if _INTERRUPTED.search(line.text):
+        return Explanation.INTERRUPTED
+    return Explanation.KILLED if "SIGKILL" in line.text else None
