@@ -146,7 +146,8 @@ _STILL = re.compile(
     r"\b(?:still|but|though)\b|\b(?:crash|fail|hang|hung|died|broke|stuck)\w* again\b|\bno wait\b"
     r"|\b(?:sometimes|occasionally|now and then|hope|hopefully|restarting|rebooting)\b"
     r"|\bnow (?:it |i |we |they )?(?:get|gets|die|dies|fails?|crash\w*|hangs?|ooms?|stops)\b"
-    r"|\bfell (?:off|over)\b|\bat (?:a|one|half) (?:a )?(?:third|quarter|half|tenth)\b|\bso .{3,30}seems?\b"
+    r"|\bfell (?:off|over)\b|\bat (?:a|one|half) (?:a )?(?:third|quarter|half|tenth)\b"
+    r"|\bso .{3,30}seems?\b"
     r"|还是|仍|依然|但|不过|可是|又(?:挂|崩|卡|断|报错|失败)|偶尔|有时|重启(?:一下)?[就才]好(?!了)"
     r"|就(?:不行|不好|挂|崩|卡住|掉)了|希望",
     re.IGNORECASE,

@@ -35,9 +35,6 @@ _MIN_CONFIDENCE_OF_REMARK = 0.04
 _MIN_RARITY = 0.7
 """Least sum of the rarities, each from 0 to 1, of the words that a text shares with a record which
 gains by it."""
-_MIN_CONFIDENCE_NEW = 0.20
-"""Of a record that the log does not bring up and words do; below it, people wonder where it comes
-from."""
 _MIN_CONFIDENCE_AGAINST = 0.50
 """Of the record that gains by a text, so that the text lowers the others."""
 _MIN_FACTOR = 0.25
@@ -92,7 +89,8 @@ def search_statement(
     known = {
         match.incident.id: match
         for match in (*by_text, *matches)
-        if match.incident.id in pool or now[match.incident.id] >= _MIN_CONFIDENCE_NEW
+        if match.incident.id in pool
+        or now[match.incident.id] >= FITS_AT  # below it, people wonder where it comes from
     }
     rare = knowledge.rarities(frozenset(tokenize(f"{text} {translate(text)}")))
     if _speaks_for_none(rare, known, (was, now)):
