@@ -281,6 +281,8 @@ def _said(text: str) -> tuple[Acted, ...]:
     is_bad = acts & _NOT_WELL and _STILL.search(text)
     if Act.SUCCESS in acts and (is_bad or _RECURS.search(text)):
         return (Acted(Act.OBSERVATION, text),)
+    if Act.THANKS in acts and acts <= {Act.THANKS, Act.OTHER} and _goes_well(text):
+        return (Acted(Act.SUCCESS, text),)
     is_sure = min(reading.share for reading in readings) >= whole.share
     hides = whole.act in COURTESIES and is_question(parts[-1])  # "thanks. can I see it run?"
     if len(acts) > 1 and (is_sure or hides):
@@ -297,10 +299,24 @@ def _in_one_sentence(text: str, act: Act) -> list[Acted]:
     first = _CLAUSES_AND_COLONS.split(text, maxsplit=1)[0]
     if Act.START_OVER in (act, _fixed(first)):
         return _begun_anew(text)
-    is_well = _WORKS.search(text) and not _STILL.search(text) and not is_question(text)
-    if act is Act.THANKS and is_well and not _DENIES.search(text):
+    if act is Act.THANKS and _goes_well(text):
         return [Acted(Act.SUCCESS, text)]
+    if act is Act.SUCCESS:
+        return _with_note(text)
     return _beside_courtesy(text, act)
+
+
+def _goes_well(text: str) -> bool:
+    """Whether it works, and nothing is denied: beside thanks it is the end."""
+    is_well = _WORKS.search(text) and not _STILL.search(text) and not is_question(text)
+    return bool(is_well and not _DENIES.search(text))
+
+
+def _with_note(text: str) -> list[Acted]:
+    """A success and the note that its last clause asks for: "no nan for two days, summarise"."""
+    *told, last = [clause for clause in _CLAUSES.split(text) if clause.strip()]
+    act = _read([last])[0].act if told else Act.OTHER
+    return [Acted(Act.SUCCESS, ", ".join(told)), Acted(act, last)] if act in _NOTES else []
 
 
 def _thanked(text: str) -> list[Acted]:

@@ -67,7 +67,8 @@ _THOUSAND = 1000
 _NUMBER = Expression(
     r"(?<![A-Za-z0-9_.:-])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s?"
     r"(?:(?P<unit>us|ms|sec|second|s|min|minute|m|hour|hr|h)s?(?![A-Za-z0-9])"
-    r"|(?P<zh>毫秒|秒|分钟|分|小时)|(?P<k>k)(?![A-Za-z0-9]))?(?![A-Za-z0-9.]*\d)",
+    r"|(?P<zh>毫秒|秒|分钟|分|小时)|(?P<k>k)(?![A-Za-z0-9]))?(?![A-Za-z0-9.]*\d)"
+    r"(?![GT](?:i?B)?(?![A-Za-z]))",
     re.IGNORECASE,
 )
 _SENTENCES = Expression(r"(?<=[.!?;])\s+|[。！？；\n]")

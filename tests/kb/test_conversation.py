@@ -11,6 +11,8 @@ import msgspec
 import pytest
 
 from kb.conversation import Conversation, ReplyAct, begin, greet, reply
+from kb.conversation.language import Language, in_language
+from kb.conversation.next_step import symptom_of
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import DONT_KNOW, diagnose
 from kb.evaluate.chat import measure_chat
@@ -20,7 +22,7 @@ from kb.incident import Topology
 from kb.log import Log
 from kb.outcome import Outcome
 from kb.questions import Topic
-from kb.verdict import Verdict
+from kb.verdict import FITS_AT, Verdict, percent
 from tests.kb.talks import said
 
 WATCHDOG = (
@@ -532,3 +534,37 @@ def test_lookalikes_are_told_apart_within_three_questions(knowledge: KnowledgeBa
     assert report.chosen.mean <= 3
     assert report.chosen.mean < report.fixed.mean / 2
     assert report.chosen.reached >= report.fixed.reached
+
+
+@pytest.mark.parametrize(
+    "text", ["2 nodes with 8 GPUs each, slurm, FSDP", "每台 8 卡，slurm 提交，两台机器"]
+)
+def test_a_set_up_brings_up_no_record(knowledge: KnowledgeBase, text: str) -> None:
+    start = opened("our training hangs on two nodes, no error, nothing in the log", knowledge)
+    after = talk(start, knowledge, text)
+    assert not [match for match in after.matches if match.incident.id not in start.pool]
+
+
+def test_a_guess_that_fits_badly_is_called_the_nearest(knowledge: KnowledgeBase) -> None:
+    after = opened("checkpoint on the second host differs from the first", knowledge)
+    assert after.matches[0].confidence < FITS_AT
+    assert "Not certain yet" not in said(after)
+    assert f"the nearest ({percent(after.matches[0].confidence)})" in said(after)
+
+
+@pytest.mark.parametrize("text", ["what else could it be?", "那还可能是什么"])
+def test_what_else_it_can_be_names_causes_of_the_symptom(
+    knowledge: KnowledgeBase, text: str
+) -> None:
+    start = opened("our training hangs on two nodes, no error, nothing in the log", knowledge)
+    named = said(talk(start, knowledge, text))
+    symptom = symptom_of(start, knowledge)
+    assert symptom is not None
+    causes = [in_language(one.cause, start.language) for one in symptom.playbook.body.causes]
+    chinese = [in_language(one.cause, Language.CHINESE) for one in symptom.playbook.body.causes]
+    assert sum(one.rstrip(".。") in named for one in (*causes, *chinese)) >= 2
+
+
+def test_a_word_without_an_entry_is_said_back(knowledge: KnowledgeBase) -> None:
+    after = talk(opened(WATCHDOG, knowledge), knowledge, "what is frobnicator actually")
+    assert "`frobnicator`" in said(after)

@@ -93,3 +93,35 @@ def test_a_remedy_that_took_effect_and_did_not_help_lowers_its_record(
         next(m.confidence for m in one.matches if m.incident.id == name) for one in (before, after)
     ]
     assert shares[1] < shares[0]
+
+
+@pytest.mark.parametrize("told", ["all good again since noon", "跑了一晚上没再出现，谢谢"])
+def test_a_step_that_did_not_help_gets_no_credit(knowledge: KnowledgeBase, told: str) -> None:
+    after = talk(knowledge, SHM, "step 2 did not help", "what is posix_fallocate", told)
+    assert after.solved is not None
+    assert after.solved.step == 0
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "replaced the riser, 14k steps since monday without an error",
+        "mounted 64G on it, loads in 40 s instead of 9 min",
+        "改成 64G 之后压测两小时没再爆",
+    ],
+)
+def test_the_result_alone_tells_that_it_is_over(knowledge: KnowledgeBase, told: str) -> None:
+    assert talk(knowledge, SHM, told).solved is not None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "hope this is it, restarting the pods now",
+        "that fixed the first error, now it dies in the first backward",
+        "with shared memory off it trains, at a third of the speed",
+        "升级前一直好好的，升级完就不行了",
+    ],
+)
+def test_a_hope_or_half_a_success_ends_nothing(knowledge: KnowledgeBase, told: str) -> None:
+    assert talk(knowledge, SHM, told).solved is None
