@@ -41,6 +41,8 @@ _MIN_FACTOR = 0.25
 """Minimum factor: a sentence without shared words does not rule a record out."""
 _TEXT_ALONE_WEIGHT = 0.5
 """Weight of the result for the text alone: half, because the log may be about something else."""
+_TELLING = 0.5
+"""Rarity of a word that is said back, in parts of that of the rarest one."""
 _MAX_WORDS_NAMED = 5
 """Shared words named in the reason, the longest first."""
 _IN_LETTERS = re.compile(r"[A-Za-z]{3}|[\u3400-\u9fff]{2}")
@@ -124,6 +126,7 @@ def _heard(text: str, rare: Mapping[str, float], language: Language) -> str:
 
     words = [word for word in dict.fromkeys(_WORD.findall(text)) if _IN_LETTERS.search(word)]
     words.sort(key=rarity, reverse=True)
+    words = [word for word in words if rarity(word) >= _TELLING * rarity(words[0])]
     return say("heard", language, words=", ".join(map(quote, words[:_MAX_WORDS_NAMED])))
 
 
