@@ -144,7 +144,8 @@ _SURE = 0.8
 
 _STILL = re.compile(
     r"\b(?:still|but|though)\b|\b(?:crash|fail|hang|hung|died|broke|stuck)\w* again\b|\bno wait\b"
-    r"|\b(?:sometimes|occasionally|now and then|hope|hopefully|restarting|rebooting)\b"
+    r"|\b(?:sometimes|occasionally|now and then|hope|hopefully)\b"
+    r"|\b(?:restarting|rebooting)\b.{0,20}\bnow\b"
     r"|\bnow (?:it |i |we |they )?(?:get|gets|die|dies|fails?|crash\w*|hangs?|ooms?|stops)\b"
     r"|\bfell (?:off|over)\b|\bat (?:a|one|half) (?:a )?(?:third|quarter|half|tenth)\b"
     r"|\bso .{3,30}seems?\b"

@@ -108,6 +108,7 @@ def test_a_step_that_did_not_help_gets_no_credit(knowledge: KnowledgeBase, told:
         "replaced the riser, 14k steps since monday without an error",
         "mounted 64G on it, loads in 40 s instead of 9 min",
         "改成 64G 之后压测两小时没再爆",
+        "rebooting the node fixed it",
     ],
 )
 def test_the_result_alone_tells_that_it_is_over(knowledge: KnowledgeBase, told: str) -> None:
