@@ -54,6 +54,8 @@ _LEAST_WORDS = 2
 """Of a cause, in what is said of a success: "all gone now" names none."""
 _CLAUSES = re.compile(r"\s*(?:[，,;；。]|\.\s)\s*")
 """What was done and what came of it are told apart by a comma."""
+_IN_VAIN = re.compile(r"\b(?:no|not|still|same|without)\b|n['’]t\b|没|不|还是|仍", re.IGNORECASE)
+"""What was done did not help."""
 _MAX_RECORDS_COMPARED = 3
 """Likeliest records whose steps are compared with what is said to have helped."""
 
@@ -152,8 +154,8 @@ def _was(incident: Incident, helped: FixStep | None, conversation: Conversation)
 
 
 def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> FixStep | None:
-    """The step that is named or told of; where nothing else is told, the one that was shown just
-    now and changes something. One that was shown long ago, or did not help, gets no credit."""
+    """The step that is named or told of; where nothing else is told, the one that was done or shown
+    just now and changes something. One of long ago, or that did not help, gets no credit."""
     if refutes(acted.text):
         return None
     incidents = [
@@ -175,7 +177,20 @@ def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         named = SETTING.findall(acted.text)
         fits = (one for one in _cures(told) if not named or names_setting(one.step, named))
         return next(fits, None)
-    return next(_cures([*numbered, _shown_now(conversation, knowledge)]), None)
+    now = [*numbered, *_done_now(conversation), _shown_now(conversation, knowledge)]
+    return next(_cures(now), None)
+
+
+def _done_now(conversation: Conversation) -> Iterator[FixStep]:
+    """The steps that the message before told of, unless it said that they did not help."""
+    told = [turn.text for turn in conversation.turns if turn.speaker is Speaker.USER][:-1]
+    last = conversation.statements[-1] if conversation.statements else None
+    if last and told and last.text == told[-1] and not _IN_VAIN.search(last.text):
+        yield from (one for one in taken_steps(conversation) if _key(one) in last.done)
+
+
+def _key(step: FixStep) -> tuple[str, int]:
+    return step.incident.id, step.number
 
 
 def _shown_now(conversation: Conversation, knowledge: KnowledgeBase) -> Task | None:
