@@ -150,11 +150,11 @@ def command_asked(text: str) -> KnownCommand | None:
         return None
     clauses = _CLAUSES.split(text.strip())
     for clause, behind in zip(clauses, [*clauses[1:], ""], strict=True):
+        is_asked = _ASKS.search(clause) or _ASKS_OF_IT.match(behind)
+        if not (is_asked or len(clauses) == 1) or _NOT_ASKED.search(clause):
+            continue  # before the commands, of which there are many
         command = command_named(clause)
-        if command is None or _NOT_ASKED.search(clause):
-            continue
-        is_alone = len(clauses) == 1 and _is_bare(command, clause)
-        if is_alone or _ASKS.search(clause) or _ASKS_OF_IT.match(behind):
+        if command and (is_asked or _is_bare(command, clause)):
             return command
     return None
 

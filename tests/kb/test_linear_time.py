@@ -93,9 +93,8 @@ _STEP = 4
 """How much longer each text is than the one before."""
 _MAX_RATIO = 6
 """Of the seconds: 4 where time is linear and 16 where it is quadratic; a busy machine adds some."""
-_SLACK_SECONDS = 0.002
-"""On top of it: what is done only for a text of more than one part takes as long on a slow machine,
-and below this a clock tells little."""
+_SLACK_SECONDS = 0.0005
+"""On top of it: below this, a clock tells little."""
 _MEASURABLE_SECONDS = 0.004
 """Where the shorter text takes as long as this, some times what a call takes without a text, no
 longer ones are tried."""
