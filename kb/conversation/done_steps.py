@@ -147,11 +147,16 @@ def _number(clause: str) -> int:
 
 def taken_steps(conversation: Conversation) -> Iterator[FixStep]:
     """The steps that were done, in the order in which the user told of them."""
-    incidents = conversation.incidents
     for statement in conversation.statements:
-        for name, number in statement.done:
-            if name in incidents:
-                yield FixStep(incidents[name], number, incidents[name].body.fix[number - 1])
+        yield from steps_of(statement, conversation)
+
+
+def steps_of(statement: Statement, conversation: Conversation) -> Iterator[FixStep]:
+    """The steps that a statement tells were done."""
+    incidents = conversation.incidents
+    for name, number in statement.done:
+        if name in incidents:
+            yield FixStep(incidents[name], number, incidents[name].body.fix[number - 1])
 
 
 def steps_alike(

@@ -45,9 +45,9 @@ _TELLING = 0.5
 """Rarity of a word that is said back, in parts of that of the rarest one."""
 _MAX_WORDS_NAMED = 5
 """Shared words named in the reason, the longest first."""
+_WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
 _IN_LETTERS = re.compile(r"[A-Za-z]{3}|[\u3400-\u9fff]{2}")
 """A word, not a number with its unit."""
-_WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
 _MAX_GUIDES = 4
 """Playbooks and checks in which a question is looked up that the leading pages do not answer."""
 _MAX_RECORDS_ADDED = 10

@@ -15,6 +15,7 @@ from kb.conversation.done_steps import (
     names_setting,
     only_looks,
     step_by_number,
+    steps_of,
     taken_steps,
 )
 from kb.conversation.language import say
@@ -186,11 +187,7 @@ def _done_now(conversation: Conversation) -> Iterator[FixStep]:
     told = [turn.text for turn in conversation.turns if turn.speaker is Speaker.USER][:-1]
     last = conversation.statements[-1] if conversation.statements else None
     if last and told and last.text == told[-1] and not _IN_VAIN.search(last.text):
-        yield from (one for one in taken_steps(conversation) if _key(one) in last.done)
-
-
-def _key(step: FixStep) -> tuple[str, int]:
-    return step.incident.id, step.number
+        yield from steps_of(last, conversation)
 
 
 def _shown_now(conversation: Conversation, knowledge: KnowledgeBase) -> Task | None:
