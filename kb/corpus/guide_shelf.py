@@ -77,6 +77,14 @@ class GuideShelf:
         }
 
     @cached_property
+    def incidents_of(self) -> Mapping[str, frozenset[str]]:
+        """The incidents that any cause of a playbook names, by the id of the playbook."""
+        return {
+            playbook.id: frozenset(name for cause in playbook.body.causes for name in cause.incidents)
+            for playbook in self.playbooks
+        }
+
+    @cached_property
     def patterns(self) -> Scanner:
         """Recognises outputs of checks."""
         return self._tier.read(Snapshot.scanner) if self._tier else Scanner(())

@@ -102,7 +102,7 @@ def playbook_features(
     for playbook in playbooks:
         candidate = found.get(playbook.id)
         named = likeness.get(playbook.id, Likeness())
-        linked = {name for cause in playbook.body.causes for name in cause.incidents}
+        linked = knowledge.guides.incidents_of[playbook.id]
         lines = sum(1 / declaring[pattern] for pattern in seen[playbook.id])
         features.append(
             PlaybookFeatures(

@@ -105,9 +105,9 @@ def _in_order(lines: Iterable[LogLine]) -> dict[tuple[str | None, int | None], i
 
 def reports_exit(text: str) -> bool:
     """Whether a text of one line or several holds a report, or the beginning of one."""
-    if not _words().search(text):
-        return False
-    return any(report.search(text) for report in (*_one_line(), *(b.opens for b in _blocks())))
+    return _may_report(text) and any(
+        report.search(text) for report in (*_one_line(), *(b.opens for b in _blocks()))
+    )
 
 
 def launcher_speaks(text: str) -> bool:
@@ -124,7 +124,8 @@ def _reports(lines: Iterable[LogLine]) -> Iterator[Exit]:
     table: dict[str, LogLine] = {}
     opened: dict[_Block, tuple[LogLine, dict[str, str | None]]] = {}
     for line in lines:
-        if not (opened or table or _words().search(line.text)):
+        key = _TORCHRUN_KEY.match(line.text)
+        if not (opened or table or key or _may_report(line.text)):
             continue
         matches = (report.search(line.text) for report in _one_line())
         if match := next(filter(None, matches), None):
@@ -135,7 +136,7 @@ def _reports(lines: Iterable[LogLine]) -> Iterator[Exit]:
             elif block in opened and (match := block.closes.search(line.text)):
                 told, part = opened.pop(block)
                 yield from _exits(told, part | match.groupdict())
-        if key := _TORCHRUN_KEY.match(line.text):
+        if key:
             table = {} if key["key"] in table else table
             table[key["key"]] = line
             if key["key"] == "traceback":
@@ -173,13 +174,17 @@ def _restarts() -> re.Pattern[str]:
     return re.compile("|".join(row.pattern for row in rows), re.IGNORECASE)
 
 
+def _may_report(text: str) -> bool:
+    """Whether a word is there that each report has: most lines need no closer look."""
+    lower = text.lower()
+    return any(word in lower for word in _words())
+
+
 @cache
-def _words() -> re.Pattern[str]:
-    """One of these stands in each report: most lines need no closer look."""
+def _words() -> frozenset[str]:
     words = [row.word for row in read_rows("exits", "exit", ExitReport)]
     words += [row.word for row in read_rows("exits", "block", ExitBlock)]
-    any_word = "|".join(map(re.escape, sorted(set(words))))
-    return re.compile(f"{any_word}|{_TORCHRUN_KEY.pattern}", re.IGNORECASE | re.MULTILINE)
+    return frozenset(map(str.lower, words))
 
 
 def _exits(line: LogLine, part: dict[str, str | None]) -> Iterator[Exit]:

@@ -128,6 +128,8 @@ def learn_way(lines: Sequence[str]) -> Way | None:
         ):
             best = msgspec.structs.replace(way, until=_until(matches), several=fit[0])
             best_fit = fit
+        if best_fit == (True, len(lines)):
+            break  # no other way fits more
     if best is None or not best.several:
         best = _by_structure(lines) or best
     return best
