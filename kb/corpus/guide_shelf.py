@@ -80,7 +80,9 @@ class GuideShelf:
     def incidents_of(self) -> Mapping[str, frozenset[str]]:
         """The incidents that any cause of a playbook names, by the id of the playbook."""
         return {
-            playbook.id: frozenset(name for cause in playbook.body.causes for name in cause.incidents)
+            playbook.id: frozenset(
+                name for cause in playbook.body.causes for name in cause.incidents
+            )
             for playbook in self.playbooks
         }
 

@@ -1,5 +1,5 @@
-"""What in a log speaks against a record: other hardware, a version after the fix, an exception that
-the record does not explain. What is merely unlisted does not.
+"""What in a log speaks against a record: other hardware, another Xid or CUDA error, a version after
+the fix, an exception that the record does not explain. What is merely unlisted does not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from index.tokens import tokenize
 from kb.corpus.document import Entry, declared_pattern
-from kb.evidence import Evidence, SignatureHit
+from kb.evidence import Evidence, Facts, SignatureHit
 from kb.evidence.accelerators import Hardware, hardware_of, required_hardware
 from kb.evidence.endings import is_told_by_a_person
 from kb.evidence.markers import Grade
@@ -36,6 +36,7 @@ _OWN = (FaultRole.SELF_INFLICTED, FaultRole.EXTERNAL_CAUSE)
 class Stated(msgspec.Struct, frozen=True):
     """What a log states, as it is compared with each record."""
 
+    facts: Facts
     hardware: Hardware
     versions: dict[str, str]
     """By system, as programs print them."""
@@ -49,6 +50,7 @@ class Stated(msgspec.Struct, frozen=True):
         """Whether one of the following speaks against the record, whatever speaks for it."""
         return (
             self.other_hardware(entry)
+            or self.other_code(entry)
             or self.after_fix(entry)
             or self.lacks_system(entry)
             or self.leaves_unexplained(entry, hits)
@@ -58,6 +60,14 @@ class Stated(msgspec.Struct, frozen=True):
         """Whether the log names accelerators, and the record only others."""
         needed = required_hardware(entry.incident.header.environment.hardware)
         return self.hardware.excludes(needed)
+
+    def other_code(self, entry: Entry) -> bool:
+        """Whether both state Xids or CUDA errors, and none of them is the same."""
+        return any(not here & there for here, there in _codes(self.facts, entry.facts))
+
+    def shares_code(self, entry: Entry) -> bool:
+        """Whether both state the same Xid or CUDA error."""
+        return any(here & there for here, there in _codes(self.facts, entry.facts))
 
     def after_fix(self, entry: Entry) -> bool:
         """Whether a version of the log has the fix, or is none that the record is about."""
@@ -87,11 +97,19 @@ def stated_in(evidence: Evidence) -> Stated:
     """Read off the evidence what may contradict a record."""
     exceptions = ((one, _words(_first_line(one))) for one in _endings(evidence.raised))
     return Stated(
+        facts=evidence.facts,
         hardware=hardware_of(evidence.facts.accelerators),
         versions=_versions_that_ran(evidence) if evidence.facts.versions else {},
         absent=frozenset(evidence.facts.absent_systems),
         exceptions=tuple((one, words) for one, words in exceptions if len(words) > 1),
     )
+
+
+def _codes(log: Facts, record: Facts) -> Iterator[tuple[set[int], set[int]]]:
+    """The exact codes of each kind that both state."""
+    for here, there in ((log.xid, record.xid), (log.cuda_errors, record.cuda_errors)):
+        if here and there:
+            yield set(here), set(there)
 
 
 def _versions_that_ran(evidence: Evidence) -> dict[str, str]:

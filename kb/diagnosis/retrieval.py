@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -15,7 +15,7 @@ from kb.corpus.document import Entry, declared_pattern, from_payload
 from kb.diagnosis.contradictions import Stated, stated_in
 from kb.diagnosis.features import Features
 from kb.diagnosis.model import By, Why
-from kb.evidence import Evidence, EvidenceLine, Facts, SignatureHit, fact_words
+from kb.evidence import Evidence, EvidenceLine, SignatureHit, fact_words
 from kb.evidence.endings import says_end
 from kb.evidence.glossary import has_chinese, translate
 from kb.evidence.markers import Grade
@@ -163,8 +163,8 @@ def _features(
         cosine=candidate.cosine,
         shared_systems=candidate.tag_idf,
         log_lines=math.log1p(len(evidence.lines)),
-        shared_code=float(_share_code(evidence.facts, entry.facts)),
-        other_code=float(_differ_in_codes(evidence.facts, entry.facts)),
+        shared_code=float(stated.shares_code(entry)),
+        other_code=float(stated.other_code(entry)),
         unexplained_exception=float(not strong and stated.leaves_unexplained(entry, hits)),
         other_hardware=float(stated.other_hardware(entry)),
         after_fix=float(stated.after_fix(entry)),
@@ -187,21 +187,6 @@ def _telling(candidate: Candidate, evidence: Evidence) -> list[EvidenceLine]:
     pairs = zip(candidate.line_idf, evidence.lines, strict=False)
     telling = [(idf, line) for idf, line in pairs if idf >= MIN_TELLING_IDF]
     return [line for _idf, line in sorted(telling, key=lambda pair: -pair[0])][:MAX_WHY_LINES]
-
-
-def _codes(log: Facts, record: Facts) -> Iterator[tuple[set[int], set[int]]]:
-    """The exact codes of each kind that both state."""
-    for here, there in ((log.xid, record.xid), (log.cuda_errors, record.cuda_errors)):
-        if here and there:
-            yield set(here), set(there)
-
-
-def _share_code(log: Facts, record: Facts) -> bool:
-    return any(here & there for here, there in _codes(log, record))
-
-
-def _differ_in_codes(log: Facts, record: Facts) -> bool:
-    return any(not here & there for here, there in _codes(log, record))
 
 
 def no_failure_is_seen(found: Sequence[ScoredCandidate], evidence: Evidence) -> bool:

@@ -16,6 +16,7 @@ from kb.verdict import ANSWER_AT, Verdict
 GEFORCE = "nccl-geforce-pcie-p2p-hang-driver"
 COLLATE = "pytorch-dataloader-collate-unequal-sizes"
 NONBLOCKING = "pytorch-2.7.0-device-id-nonblocking-nccl-hang"
+FALLEN = "xid79-gpu-fallen-off-bus"
 PEERMEM = "nccl-gdr-disabled-nvidia-peermem-not-detected"
 
 TWO_CARDS = """\
@@ -97,6 +98,13 @@ def test_a_record_of_geforce_cards_is_no_match_on_others(knowledge: KnowledgeBas
     other = ask(TWO_CARDS.format(card="H800"), knowledge)
     assert other.verdict is not Verdict.MATCH
     assert sure_of(GEFORCE, other) < ANSWER_AT
+
+
+def test_a_record_of_another_xid_is_no_match(knowledge: KnowledgeBase) -> None:
+    line = "[41200.812] NVRM: Xid (PCI:0000:c1:00): {}, pid=2204, GPU has fallen off the bus."
+    own = ask(line.format(79), knowledge)
+    assert (own.verdict, own.matches[0].incident.id) == (Verdict.MATCH, FALLEN)
+    assert sure_of(FALLEN, ask(line.format(48), knowledge)) < ANSWER_AT
 
 
 def test_the_exception_that_a_record_is_about_is_a_match(knowledge: KnowledgeBase) -> None:
