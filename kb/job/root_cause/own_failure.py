@@ -32,6 +32,10 @@ _LAST_LINES = 3
 """Everyday lines in which a rank that ends tells why."""
 _TOLERATED_CLOCK_SECONDS = 1.0
 """Steps themselves differ by as much."""
+_MIN_OTHERS = 3
+"""Ranks that failed, of which one names a cause."""
+_SAME_TIME_SECONDS = 5.0
+"""What is buffered, or printed to another stream, may be that late."""
 _MIN_SHARED_STEPS = 3
 """Steps that two hosts must both tell of, for their clocks to be compared."""
 
@@ -48,14 +52,21 @@ def failed_by_itself(attempt: Attempt) -> RootCause | None:
         return _silent_root_cause(attempt, silent) if silent else None
     offsets = _clock_offsets(attempt)
     found.sort(key=lambda culprit: _when(culprit, offsets))
+    named = _named_cause(found, offsets)
+    if named:
+        found.insert(0, found.pop(found.index(named)))
     first = found[0].line
     assert first is not None  # noqa: S101  it is the failure of a log
     words = mask(first.message)
     alike = [one for one in found if one.line and mask(one.line.message) == words]
     kind = first.kind or FailureKind.EXCEPTION
-    if len(alike) > 1 and _BAD_VALUE.search(words):
+    if _BAD_VALUE.search(words):
         diverged = _first_to_diverge(list(attempt.ranks.values()))
-        return RootCause(kind, tuple(diverged or alike), Explanation.DIVERGED)
+        diverged.sort(key=lambda culprit: _when(culprit, offsets))
+        if len(alike) > 1:
+            return RootCause(kind, tuple(diverged or alike), Explanation.DIVERGED)
+        if diverged and diverged[0].rank != found[0].rank:  # who checks the value raises
+            return RootCause(kind, (diverged[0],), Explanation.DIVERGED)
     if (
         found[0].rank is None
         and attempt.ranks
@@ -64,6 +75,16 @@ def failed_by_itself(attempt: Attempt) -> RootCause | None:
         return RootCause(kind, (found[0],), Explanation.DRIVER)
     is_everywhere = len(alike) > 1 and len(alike) >= len(attempt.ranks)
     return RootCause(kind, tuple(alike), _explanation(kind, words, is_everywhere=is_everywhere))
+
+
+def _named_cause(found: Sequence[Culprit], offsets: Mapping[str | None, float]) -> Culprit | None:
+    """The one of several ranks whose failure names a cause outside of it, such as a full disk, if
+    the others failed at about the same time, after which they may have waited for it."""
+    named = [one for one in found if one.line and one.line.role is FaultRole.EXTERNAL_CAUSE]
+    if len(named) != 1 or len(found) < _MIN_OTHERS:
+        return None
+    (_, first), (timeless, then) = _when(found[0], offsets), _when(named[0], offsets)
+    return named[0] if not timeless and then - first <= _SAME_TIME_SECONDS else None
 
 
 def _is_told_by_its_ranks(attempt: Attempt, log: RankLog) -> bool:
