@@ -1,5 +1,6 @@
 """Requests that are told by a turn of phrase alone, whatever the classifier makes of the rest: rows
-of `asked.toml`, in English and Chinese; and questions about a command of `known_commands.toml`."""
+of `asked.toml`, in English and Chinese; questions about a command of `known_commands.toml`, and
+those of `questions`."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from kb.conversation.known_commands import command_asked
+from kb.conversation.known_questions import may_be_known
 from kb.rules import any_of
 
 
@@ -52,6 +54,8 @@ class Asked(StrEnum):
     """It works up to now; nobody can tell yet."""
     COMMAND = "command"
     """Whether a command of one's own may be run, what it does or what it costs."""
+    KNOWN = "known"
+    """A question of `questions`, which has its answer beside it."""
     ALTERNATIVES = "alternatives"
     """What else it can be."""
     LEAD = "lead"
@@ -77,12 +81,14 @@ _MAX_CHARACTERS = 300
 
 
 def asked_in(text: str) -> Asked | None:
-    """What a text asks for by a turn of phrase, or of a command that it names; None where it has
-    none. The first row counts."""
+    """What a text asks for by a turn of phrase, or of a command that it names, or because it is a
+    question that the table has; None where it has none. The first row counts."""
     if len(text) > _MAX_CHARACTERS or "\n" in text:
         return None
     if command_asked(text):
         return Asked.COMMAND
+    if may_be_known(text):
+        return Asked.KNOWN
     for asked, said, unless in _compiled():
         if said.search(text) and not (unless and unless.search(text)):
             return asked

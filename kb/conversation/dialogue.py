@@ -20,6 +20,7 @@ from kb.conversation.replies import Answer, answer_to, not_understood
 from kb.conversation.replies.answer import (
     described_task,
     named_cause,
+    near_question,
     what_leads,
     where_we_are,
     with_answers,
@@ -210,7 +211,8 @@ def _heard(
         if is_bare(conversation):
             return _diagnosed(conversation, text, knowledge)
         clue = clue_of(text, conversation, knowledge)
-        noted = not_understood("noted-clue" if clue else "noted", conversation, knowledge)
+        noted = near_question(text, conversation) if is_question(text) else None
+        noted = noted or not_understood("noted-clue" if clue else "noted", conversation, knowledge)
         kept = conversation.with_statement(Statement(text))
         light = in_its_light(text, conversation, conversation, knowledge)
         return with_answers(kept, [*_only(clue), noted, *light])

@@ -135,6 +135,8 @@ def requests_of(text: str, parts: Sequence[Acted]) -> list[Acted]:
         return [Acted(Act.SUCCESS, text.strip()), *asked[:1]]
     if any(part.act is Act.TRIED for part in parts):
         others.pop(Act.FAILURE, None)  # what was tried is said to have failed
+    if Act.CANNOT in others:
+        others.pop(Act.NEXT, None)  # what cannot be done is answered with something else
     if Act.NEXT in others and len(others) > 1:
         others.pop(Act.FAILURE, None)
     serious = [part for part in others.values() if _is_serious(part)]

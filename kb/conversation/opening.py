@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kb.conversation.clues import clue_in
+from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.leads import say_leads
 from kb.conversation.speech import (
+    MAX_STEPS_AHEAD,
     describe_step,
     described_check,
+    first_sentence,
     in_a_row,
     location,
     quote,
@@ -142,10 +145,18 @@ def _way_forward(diagnosis: Diagnosis, language: Language) -> Iterator[tuple[str
 
 
 def _first_step(matches: Iterable[Match], language: Language) -> Iterator[tuple[str, str]]:
+    """The first step of the fix; where it only looks, also what may follow, in short."""
     for match in matches:
         incident = match.incident
-        text = describe_step(incident.id, 1, incident.body.fix[0], language)
-        yield text, f"{incident.id}#1"
+        first, *others = incident.body.fix
+        yield describe_step(incident.id, 1, first, language), f"{incident.id}#1"
+        if others and only_looks(first):
+            ahead = others[:MAX_STEPS_AHEAD]
+            steps = " ".join(
+                f"{number}. {first_sentence(step.text, language)}"
+                for number, step in enumerate(ahead, 2)
+            )
+            yield say("steps-ahead", language, steps=steps), ""
 
 
 def _note(diagnosis: Diagnosis) -> str:

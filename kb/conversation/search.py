@@ -16,6 +16,7 @@ from kb.corpus.tier import TierName
 from kb.diagnosis import Match, PlaybookMatch, playbooks_for, to_query, weigh
 from kb.evidence import Evidence, collect, join
 from kb.evidence.glossary import translate
+from kb.evidence.nature import is_human_written
 from kb.incident import Incident
 from kb.log import Block
 from kb.verdict import FITS_AT, SYMPTOM_AT
@@ -43,6 +44,14 @@ _TEXT_ALONE_WEIGHT = 0.5
 """Weight of the result for the text alone: half, because the log may be about something else."""
 _TELLING = 0.5
 """Rarity of a word that is said back, in parts of that of the rarest one."""
+_ODD = re.compile(
+    r"(?<![\w.:/-])-\d+(?:\.\d+)? ?[KMGT]i?B\b|(?<![\w/.])0/[1-9]\d{0,3}\b|\d[KMGT]?\*(?=\s)"
+    r"|(?<![\w.])100 ?%"
+    r"|\b(?:disabled|inactive|failed|denied|refused|unreachable|not (?:found|ready|supported"
+    r"|available|loaded|enabled)|exceeded|degraded|throttl\w*)\b",
+    re.IGNORECASE,
+)
+"""A value that is seldom well: less than nothing, none of several, over a limit."""
 _MAX_WORDS_NAMED = 5
 """Shared words named in the reason, the longest first."""
 _WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
@@ -119,7 +128,12 @@ def search_statement(
 
 
 def _heard(text: str, rare: Mapping[str, float], language: Language) -> str:
-    """The rarest words of a text that brings up nothing."""
+    """The line of an output that stands out, or the rarest words of a text, which brings up
+    nothing."""
+    lines = text.strip().split("\n")
+    odd = (line for line in lines if _ODD.search(line) and not is_human_written(line))
+    if len(lines) > 1 and (line := next(odd, None)):
+        return say("heard-line", language, line=quote(line.strip()))
 
     def rarity(word: str) -> float:
         return max((rare.get(token, 0.0) for token in tokenize(word)), default=0.0)

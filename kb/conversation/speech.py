@@ -15,6 +15,8 @@ from kb.log.clean import strip_controls
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import FITS_AT, percent
 
+MAX_STEPS_AHEAD = 4
+"""Of a fix, that are named at once."""
 _MAX_QUOTE_CHARACTERS = 160
 """Of a quoted line, two rows of a terminal; the rest is cut."""
 _MIN_CHANGE = 0.01

@@ -15,6 +15,7 @@ from kb.conversation.passages import passage_about
 from kb.conversation.replies.answer import (
     Answer,
     in_short,
+    near_question,
     nothing_to_do,
     paragraphs,
     what_leads,
@@ -99,14 +100,18 @@ def drain(acted: Acted, conversation: Conversation, _knowledge: KnowledgeBase) -
 
 
 def normal(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
-    """What the pages say of a value, or what the check prints where all is well. None without."""
+    """What the pages say of a value, or what the check prints where all is well; without either,
+    how one finds out."""
     passage = passage_about(acted.text, conversation, knowledge)
     if passage:
         return with_passage(passage, "", conversation, knowledge)
+    near = near_question(conversation.turns[-1].text, conversation)
+    if near:
+        return near
+    language = conversation.language
     task = task_meant(acted.text, conversation, knowledge)
     if not isinstance(task, NextCheck):
-        return None
-    language = conversation.language
+        return Answer(say("normal-unknown", language))
     text = say("normal-output", language, normal=task.check.body.normal, id=task.check.id)
     compare = say("normal-compare", language)
     return Answer(paragraphs([text, compare]), shows=(name_of(task),))

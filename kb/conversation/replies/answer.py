@@ -9,6 +9,7 @@ import msgspec
 from index.tokens import tokenize
 from kb.check import Check
 from kb.conversation.done_steps import only_looks
+from kb.conversation.known_questions import KnownQuestion, question_known, question_near
 from kb.conversation.language import Language, in_language, say, translation
 from kb.conversation.next_step import (
     Task,
@@ -21,6 +22,7 @@ from kb.conversation.next_step import (
 from kb.conversation.passages import ENOUGH, Passage, passage_about, passage_elsewhere
 from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import (
+    MAX_STEPS_AHEAD,
     cite,
     describe_step,
     described_check,
@@ -29,7 +31,7 @@ from kb.conversation.speech import (
     say_first,
     tool_turn,
 )
-from kb.conversation.state import Conversation, ReplyAct, Statement
+from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
@@ -38,9 +40,6 @@ from kb.incident import Incident
 from kb.playbook import Cause, Playbook
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
-
-_MAX_STEPS_AHEAD = 4
-"""Of a fix, that are named at once."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -133,11 +132,14 @@ def with_passage(
 
 
 def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
-    """What the leading pages say about a question, or else the record that its words name, or what
-    another page says; None where there is none of them."""
+    """What the leading pages say about a question, or else the table of questions, the record that
+    its words name, or another page; None where there is none of them."""
     passage = passage_about(text, conversation, knowledge)
     if passage:
         return with_passage(passage, "", conversation, knowledge)
+    near = near_question(text, conversation)
+    if near:
+        return near
     named = likeliest_by_words(text, knowledge)
     leading = conversation.matches[0].incident.id if conversation.matches else ""
     language = conversation.language
@@ -152,6 +154,31 @@ def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     )
     text = paragraphs([known, describe_step(named.id, number, step, language)])
     return Answer(text, shows=(f"{named.id}#{number}",), records=(named.id,))
+
+
+def known_question(text: str, conversation: Conversation) -> Answer | None:
+    """The answer to a question that is surely one of the table."""
+    return _of_table(question_known(text, _case(conversation)), conversation.language)
+
+
+def near_question(text: str, conversation: Conversation) -> Answer | None:
+    """The answer to the nearest question of the table; None where none is near."""
+    return _of_table(question_near(text, _case(conversation)), conversation.language)
+
+
+def _case(conversation: Conversation) -> str:
+    """What the case is about: what leads, what the log says, and what the user told."""
+    told = [turn.text for turn in conversation.turns if turn.speaker is Speaker.USER]
+    lines = [line.text for line in conversation.diagnosis.evidence.lines]
+    titles = [match.incident.title for match in conversation.matches[:1]]
+    return "\n".join((*titles, *lines, *told))
+
+
+def _of_table(question: KnownQuestion | None, language: Language) -> Answer | None:
+    if question is None:
+        return None
+    source = say("term-source", language, source=question.source)
+    return Answer(paragraphs([question.answer(language), source]))
 
 
 def _is_titled(text: str, incident: Incident, knowledge: KnowledgeBase) -> bool:
@@ -225,7 +252,7 @@ def steps_ahead(task: Task, conversation: Conversation) -> str:
     ahead = [one for one in open_steps(task.incident, conversation) if one.number > task.number]
     steps = " ".join(
         f"{one.number}. {first_sentence(one.step.text, language)}"
-        for one in ahead[:_MAX_STEPS_AHEAD]
+        for one in ahead[:MAX_STEPS_AHEAD]
     )
     return say("steps-ahead", language, steps=steps) if steps else ""
 

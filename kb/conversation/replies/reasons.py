@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from kb.conversation.acts import Acted
 from kb.conversation.commands import to_command
 from kb.conversation.done_steps import only_looks
@@ -17,6 +19,7 @@ from kb.conversation.replies.answer import (
     Answer,
     in_short,
     named_cause,
+    near_question,
     paragraphs,
     sentences,
     what_leads,
@@ -67,6 +70,12 @@ _OF_BELIEF = re.compile(
     re.IGNORECASE,
 )
 """Asks why it is believed, not why it happens."""
+_INSTEAD = re.compile(
+    r"\bwhy\b.{2,40}?\b(?:and not|rather than|instead of|over)\s(?P<other>.{2,60})"
+    r"|为(?:什么|啥|何)是?[^，。]{1,20}?[，,]?(?:而不是|而非|不是)(?P<other_zh>[^，。？?]{1,30})",
+    re.IGNORECASE,
+)
+"""Why this and not that."""
 _GUESS = re.compile(
     r"\b(?:why|not|isn'?t|could|can|would|might|may|it|be|is|the|a|an|instead|what|about|rather"
     r"|maybe|perhaps|or|and|problem|issue|fault|bug|simply|just|really|related|caused|by|due|to"
@@ -93,6 +102,9 @@ def why(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     passage = None if is_of_belief else passage_about(acted.text, conversation, knowledge)
     if passage:
         return with_passage(passage, "", conversation, knowledge)
+    near = None if is_of_belief else near_question(acted.text, conversation)
+    if near:
+        return near
     symptom = symptom_of(conversation, knowledge)
     incident = named or (None if symptom else first_record(conversation))
     if incident:
@@ -103,7 +115,20 @@ def why(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
 
 
 def why_not(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """What speaks for the record, what is missing, what contradicts it, what would bring it up."""
+    """What speaks for the record, what is missing, what contradicts it, what would bring it up;
+    before it, of "why this and not that", why this."""
+    incident = first_record(conversation)
+    compared = _INSTEAD.search(acted.text)
+    if not compared or not incident:
+        return _why_not_it(acted, conversation, knowledge)
+    cause = first_sentence(incident.body.cause, conversation.language)
+    instead = Acted(acted.act, compared["other"] or compared["other_zh"])
+    answer = _why_not_it(instead, conversation, knowledge)
+    why_this = say("cause", conversation.language, text=cause)
+    return msgspec.structs.replace(answer, text=paragraphs([why_this, answer.text]))
+
+
+def _why_not_it(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     language = conversation.language
     incident = record_meant(acted.text, conversation, knowledge)
     if incident:

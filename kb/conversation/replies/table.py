@@ -19,7 +19,7 @@ from kb.conversation.replies.again import (
     repeat,
     so_far,
 )
-from kb.conversation.replies.answer import Answer
+from kb.conversation.replies.answer import Answer, known_question
 from kb.conversation.replies.bits import bits
 from kb.conversation.replies.candidates import alternatives, most_likely, others
 from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
@@ -85,6 +85,7 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.SO_FAR: so_far,
     Asked.RELAPSE: relapse,
     Asked.COMMAND: known_command,
+    Asked.KNOWN: lambda acted, conversation, _knowledge: known_question(acted.text, conversation),
     Asked.LEAD: lead,
     Asked.ALTERNATIVES: lambda _acted, conversation, knowledge: alternatives(
         conversation, knowledge

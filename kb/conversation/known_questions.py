@@ -1,0 +1,217 @@
+"""Short answers to what people ask in between and no step of a record answers: how much is sane,
+why one rank holds up all others, whether a setting survives a reboot.
+
+A question is known by its words, each weighted by how rare it is among the rows of `questions`:
+those that it shares with one wording of a row, and those that the row has anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Set
+from functools import cache, lru_cache
+from pathlib import Path
+
+import msgspec
+
+from index.tokens import STOPWORDS, fold, is_pair, tokenize
+from kb.conversation.act_model import in_english
+from kb.conversation.language import Language
+from kb.conversation.subject import is_question
+from kb.conversation.terms import asked_term, compared_terms
+from kb.evidence.systems import systems_in
+
+SURE = 1.3
+"""Likeness, from 0 to 2, from which on a question is that of a row, whatever the case is."""
+NEAR = 1.0
+"""The same where nothing else answers, and the question or the case has the row's topic."""
+_TELLING = 0.55
+"""Weight of a word that a question is about; a row without it answers another one."""
+_WITHOUT_IT = 0.5
+"""What is left of the likeness of a row that has not all words that the question is about."""
+_UNKNOWN = 0.4
+"""Weight of a word that no row has; that of a word of one row is 1."""
+_PAIR, _UNKNOWN_PAIR = 0.5, 0.2
+"""Share of its weight that counts of a pair of Chinese characters, and the weight of one that no
+row has: one word yields several pairs, and many pairs are no words."""
+_MIN_WORDS = 2
+"""Of a question, and of those that it shares; one word asks what it means."""
+_MIN_WEIGHT = 0.8
+"""Of the words that it shares."""
+_PROPOSES = re.compile(
+    r"\bwhy (?:not|don.?t)\b|\b(?:can|couldn)(?:.?t|not) (?:i|we|you)\b"
+    r"|为(?:什么|啥)不|不能(?:直接|就)",
+    re.IGNORECASE,
+)
+_HOW_TO = re.compile(
+    r"\bhow (?:do|does|would|can|could|should|to)\b|\bwhere (?:do|can|to|is|are)\b"
+    r"|怎么(?!样|回事|这么)|如何|咋(?!样)|在?哪(?:里|儿)?[看查设改]",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"[a-z0-9]+")
+_SAYING_NOTHING = frozenset(map(fold, STOPWORDS))
+_MAX_CHARACTERS = 200
+"""Of a question; a longer text tells something."""
+
+
+class KnownQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question, in several wordings of both languages, and its answer."""
+
+    asks: tuple[str, ...]
+    about: tuple[str, ...]
+    """Words of its topic, in lower case."""
+    en: str
+    zh: str
+    source: str
+    """The address of a page with the main fact."""
+
+    def answer(self, language: Language) -> str:
+        """The answer in a language."""
+        return self.zh if language is Language.CHINESE else self.en
+
+    def may_answer(self, text: str) -> bool:
+        """Whether it tells how to do something where a question asks for that."""
+        return not _HOW_TO.search(text) or any(map(_HOW_TO.search, self.asks))
+
+    def is_about(self, words: Set[str]) -> bool:
+        """Whether words have its topic."""
+        return any(_words(topic) <= words for topic in self.about)
+
+
+def may_be_known(text: str) -> bool:
+    """Whether a text is a question that the table has, if the case is about its systems. What a
+    term means, the glossary tells; and who proposes something asks about the case."""
+    if not is_question(text) or asked_term(text) or compared_terms(text):
+        return False
+    found = _nearest(text, None, SURE)
+    return found is not None and found.is_about(_words(text))
+
+
+def question_known(text: str, case: str) -> KnownQuestion | None:
+    """The row whose question about a `case` a text surely is."""
+    return _nearest(text, _systems(f"{text}\n{case}"), SURE)
+
+
+def question_near(text: str, case: str) -> KnownQuestion | None:
+    """The row that is nearest to a question about a `case`, whose words may hold its topic."""
+    found = _nearest(text, _systems(f"{text}\n{case}"), NEAR)
+    return found if found and found.is_about(_words(f"{text}\n{case}")) else None
+
+
+@cache
+def known_questions() -> tuple[KnownQuestion, ...]:
+    """All of them."""
+    files = sorted(Path(__file__).with_name("questions").glob("*.toml"))
+    rows = [row for file in files for row in tomllib.loads(file.read_text("utf-8"))["row"]]
+    return msgspec.convert(rows, tuple[KnownQuestion, ...])
+
+
+class _Wording(msgspec.Struct, frozen=True):
+    row: int
+    words: frozenset[str]
+    weight: float
+    """Of its words."""
+    systems: frozenset[str]
+    """Those that it names."""
+
+
+class _Table:
+    """The rows by their words."""
+
+    def __init__(self, questions: Iterable[KnownQuestion]) -> None:
+        self._questions = tuple(questions)
+        asked = [[_words(ask) for ask in one.asks] for one in self._questions]
+        self._held = [
+            frozenset(tokenize(in_english("\n".join((*one.asks, *one.about, one.en)))))
+            for one in self._questions
+        ]
+        """By row: all its words, and the parts of its names."""
+        self._topics = {word for one in self._questions for word in _words(" ".join(one.about))}
+        self._counts = Counter(word for held in self._held for word in held)
+        self._wordings: dict[str, list[_Wording]] = defaultdict(list)
+        """By each of their words."""
+        for row, (question, own) in enumerate(zip(self._questions, asked, strict=True)):
+            for ask, words in zip(question.asks, own, strict=True):
+                wording = _Wording(row, words, self._weight(words), _systems(ask))
+                for word in words:
+                    self._wordings[word].append(wording)
+
+    def nearest(
+        self, words: frozenset[str], systems: Set[str] | None
+    ) -> tuple[KnownQuestion | None, float]:
+        """The row that is most like a question of these words, and how much, from 0 to 2; only of
+        those that name no other `systems`, if these are given."""
+        weight = self._weight(words)
+        found = {one for word in words for one in self._wordings.get(word, ())}
+        best = max(
+            (
+                (self._likeness(one, words, weight), -one.row)
+                for one in found
+                if systems is None or one.systems <= systems
+            ),
+            default=(0.0, 0),
+        )
+        return (self._questions[-best[1]] if found else None), best[0]
+
+    def _likeness(self, wording: _Wording, words: frozenset[str], weight: float) -> float:
+        shared, held = words & wording.words, self._held[wording.row]
+        if len(shared) < _MIN_WORDS or self._weight(shared) < _MIN_WEIGHT:
+            return 0.0
+        if any(not _is_known(name, held) for name in words):
+            return 0.0
+        alike = 2 * self._weight(shared) / (weight + wording.weight)
+        likeness = alike + self._weight(words & held) / weight
+        return likeness * (_WITHOUT_IT if any(map(self._is_telling, words - held)) else 1.0)
+
+    def _is_telling(self, word: str) -> bool:
+        """Whether a question with it is about it."""
+        return word in self._topics and self._weight([word]) >= _TELLING
+
+    def _weight(self, words: Iterable[str]) -> float:
+        """Of a word of one row 1, of one that all have 0."""
+        return sum(self._rarity(word) * (_PAIR if is_pair(word) else 1.0) for word in words)
+
+    def _rarity(self, word: str) -> float:
+        rows, holding = len(self._questions), self._counts[word]
+        if not holding:
+            return _UNKNOWN_PAIR if is_pair(word) else _UNKNOWN
+        return math.log(rows / holding) / math.log(rows)
+
+
+@cache
+def _table() -> _Table:
+    return _Table(known_questions())
+
+
+@lru_cache(maxsize=200)
+def _nearest(text: str, systems: frozenset[str] | None, least: float) -> KnownQuestion | None:
+    if len(text) > _MAX_CHARACTERS or "\n" in text or _PROPOSES.search(text):
+        return None
+    words = _words(text)
+    if len(words) < _MIN_WORDS:
+        return None
+    found, likeness = _table().nearest(words, systems)
+    return found if found and likeness >= least and found.may_answer(text) else None
+
+
+def _is_known(word: str, held: Set[str]) -> bool:
+    """Whether most parts of a name stand in the words of a row; of a word that is none, always."""
+    parts = _PART.findall(word)
+    return (
+        len(parts) < 2 or word in held or 3 * sum(map(held.__contains__, parts)) >= 2 * len(parts)
+    )
+
+
+def _systems(text: str) -> frozenset[str]:
+    return frozenset(systems_in(text))
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of a text, those of its English gloss too: names whole, not their parts. Numbers
+    are those of a case."""
+    words = {word for word in tokenize(f"{text}\n{in_english(text)}") if not word.isdecimal()}
+    parts = {part for word in words for part in _PART.findall(word) if part != word}
+    return frozenset(words - parts - _SAYING_NOTHING)

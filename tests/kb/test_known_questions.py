@@ -1,0 +1,106 @@
+"""Questions that a table answers, whatever the case is."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb.conversation.known_questions import (
+    known_questions,
+    may_be_known,
+    question_known,
+    question_near,
+)
+from kb.corpus.base import KnowledgeBase
+from kb.evidence.glossary import has_chinese
+from tests.kb.talks import said, talk
+
+SHM = (
+    "node-a:2143:2561 [1] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left"
+    " on device"
+)
+
+
+def test_every_row_is_whole() -> None:
+    rows = known_questions()
+    wordings = [ask for row in rows for ask in row.asks]
+    assert len(rows) > 300
+    assert len(set(wordings)) == len(wordings)
+    for row in rows:
+        assert {*map(has_chinese, row.asks)} == {True, False}, row.asks
+        assert (has_chinese(row.en), has_chinese(row.zh)) == (False, True), row.asks
+        assert row.source.startswith("https://"), row.asks
+        assert row.about, row.asks
+        assert [topic.lower() for topic in row.about] == [*row.about], row.asks
+
+
+def test_each_wording_is_known_as_its_own() -> None:
+    found = {
+        ask: question_near(ask, ask + " ".join(row.about))
+        for row in known_questions()
+        for ask in row.asks
+    }
+    others = [
+        ask
+        for row in known_questions()
+        for ask in row.asks
+        if found[ask] is not None and found[ask] != row
+    ]
+    assert len(others) <= 0.02 * len(found), others
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("num_workers - how much is sane on a 16 core box?", "cores"),
+        ("does /dev/shm use count against my memory limit", "cgroup"),
+        ("why does one missing rank hang all the others?", "rank"),
+        ("v100 能用 bf16 吗", "V100"),
+        ("一个 token 的 kv cache 占多大", "层"),
+    ],
+)
+def test_another_wording_is_known(text: str, words: str) -> None:
+    question = question_known(text, "")
+    assert question is not None
+    assert words in f"{question.en} {question.zh}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it hangs after 300 steps",
+        "what should I check first",
+        "why do you think so",
+        "why not just raise the nccl timeout",  # proposes something
+        "can't we simply set num_workers to 0",
+        "what is a watchdog",  # the glossary tells
+        "side effects?",
+        "where do I look",
+        "我试过了，没用",
+        "先检查什么",
+    ],
+)
+def test_what_asks_nothing_of_the_table_is_none_of_its_questions(text: str) -> None:
+    assert not may_be_known(text)
+
+
+def test_a_question_about_another_system_is_not_answered() -> None:
+    """Only the name tells that the default port of one server is not that of another."""
+    row = next(one for one in known_questions() if "port" in one.about and "vllm" in one.about)
+    ask = next(one for one in row.asks if "vllm" in one)
+    assert question_known(ask, "") == row
+    other = question_known(ask.replace("vllm", "sglang"), "")
+    assert other is None or "sglang" in other.about
+
+
+def test_the_answer_changes_no_belief(knowledge: KnowledgeBase) -> None:
+    before = talk(knowledge, SHM)
+    after = talk(knowledge, SHM, "does /dev/shm use count against the memory limit of the pod?")
+    assert after.matches == before.matches
+    assert "limit" in said(after)
+    assert "https://" in said(after)
+
+
+def test_it_is_answered_in_chinese(knowledge: KnowledgeBase) -> None:
+    after = talk(knowledge, SHM, "/dev/shm 用的内存算不算在 pod 的 memory limit 里？")
+    assert has_chinese(said(after))
+    assert "来源" in said(after)
