@@ -154,6 +154,8 @@ def _taken(
     if begun:
         return begun
     remark = read_remark(text, conversation, knowledge) if acts <= _MAY_STATE else None
+    if remark and remark.changes_nothing and is_question(text):
+        return None
     return _heard(conversation, text, remark, knowledge) if remark else None
 
 

@@ -114,6 +114,12 @@ class Statement(msgspec.Struct, frozen=True):
     relapsed: bool = False
     """What was solved is back."""
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether it was only heard."""
+        bare = msgspec.structs.replace(self, text="", says=(), searched_text="")
+        return bare == Statement("")
+
 
 def statement_from_option(
     option: Option,

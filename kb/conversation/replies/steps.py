@@ -38,11 +38,12 @@ from kb.corpus.base import KnowledgeBase
 from kb.questions import QuestionPlan, Topic
 
 _CHANGES = re.compile(
-    r"\b(?:change|upgrade|downgrade|add|buy|replace|update|modify|swap|resize|get more|internet)\b"
+    r"\b(?:chang|upgrad|downgrad|add|buy|replac|updat|modify|swap|resiz|touch|restart|reboot|lower"
+    r"|rebuild|stop)(?:e|ing)?\b|\bget more\b|\binternet\b"
     r"|\b(?:won['’]?t|will not|refuse\w*|never|not going to)"
     r" (?:open|allow|permit|approve|give|let|do)\b"
     r"|\b(?:policy|forbidden|prohibited|not allowed|against the rules)\b"
-    r"|[加改换买扩]|升级|降级|重装|更换|调整|[不没](?:让|允许|同意|批|肯|开放)|禁止|规定|外网",
+    r"|[加改换买扩动停]|升级|降级|重启|重装|更换|调整|[不没](?:让|允许|同意|批|肯|开放)|禁止|规定|外网",
     re.IGNORECASE,
 )
 """Something that would change the set-up, or that somebody else refuses: not the run of a check."""
