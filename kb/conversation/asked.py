@@ -81,18 +81,16 @@ _MAX_CHARACTERS = 300
 
 
 def asked_in(text: str) -> Asked | None:
-    """What a text asks for by a turn of phrase, or of a command that it names, or because it is a
-    question that the table has; None where it has none. The first row counts."""
+    """What a text asks for by a turn of phrase or of a command that it names, or else as a question
+    that the table has; None where it has none. The first row counts."""
     if len(text) > _MAX_CHARACTERS or "\n" in text:
         return None
     if command_asked(text):
         return Asked.COMMAND
-    if may_be_known(text):
-        return Asked.KNOWN
     for asked, said, unless in _compiled():
         if said.search(text) and not (unless and unless.search(text)):
             return asked
-    return None
+    return Asked.KNOWN if may_be_known(text) else None
 
 
 @cache

@@ -20,6 +20,7 @@ import msgspec
 from index.tokens import STOPWORDS, fold, is_pair, tokenize
 from kb.conversation.act_model import in_english
 from kb.conversation.language import Language
+from kb.conversation.phrases import harm_of
 from kb.conversation.subject import is_question
 from kb.conversation.terms import asked_term, compared_terms
 from kb.evidence.systems import systems_in
@@ -83,8 +84,8 @@ class KnownQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def may_be_known(text: str) -> bool:
     """Whether a text is a question that the table has, if the case is about its systems. What a
-    term means, the glossary tells; and who proposes something asks about the case."""
-    if not is_question(text) or asked_term(text) or compared_terms(text):
+    term means, the glossary tells; leave for what does harm is another matter."""
+    if not is_question(text) or asked_term(text) or compared_terms(text) or harm_of(text):
         return False
     found = _nearest(text, None, SURE)
     return found is not None and found.is_about(_words(text))

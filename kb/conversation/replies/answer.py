@@ -9,7 +9,7 @@ import msgspec
 from index.tokens import tokenize
 from kb.check import Check
 from kb.conversation.done_steps import only_looks
-from kb.conversation.known_questions import KnownQuestion, question_known, question_near
+from kb.conversation.known_questions import KnownQuestion, question_near
 from kb.conversation.language import Language, in_language, say, translation
 from kb.conversation.next_step import (
     Task,
@@ -156,17 +156,12 @@ def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     return Answer(text, shows=(f"{named.id}#{number}",), records=(named.id,))
 
 
-def known_question(text: str, conversation: Conversation) -> Answer | None:
-    """The answer to a question that is surely one of the table."""
-    return _of_table(question_known(text, _case(conversation)), conversation.language)
-
-
 def near_question(text: str, conversation: Conversation) -> Answer | None:
     """The answer to the nearest question of the table; None where none is near."""
-    return _of_table(question_near(text, _case(conversation)), conversation.language)
+    return of_table(question_near(text, subject_of(conversation)), conversation.language)
 
 
-def _case(conversation: Conversation) -> str:
+def subject_of(conversation: Conversation) -> str:
     """What the case is about: what leads, what the log says, and what the user told."""
     told = [turn.text for turn in conversation.turns if turn.speaker is Speaker.USER]
     lines = [line.text for line in conversation.diagnosis.evidence.lines]
@@ -174,7 +169,8 @@ def _case(conversation: Conversation) -> str:
     return "\n".join((*titles, *lines, *told))
 
 
-def _of_table(question: KnownQuestion | None, language: Language) -> Answer | None:
+def of_table(question: KnownQuestion | None, language: Language) -> Answer | None:
+    """What the table of questions answers, with the page that says so."""
     if question is None:
         return None
     source = say("term-source", language, source=question.source)

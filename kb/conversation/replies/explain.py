@@ -1,4 +1,4 @@
-"""What a term means."""
+"""What a term means, and what holds for every case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 
 import msgspec
 
-from kb.conversation.acts import Acted
+from kb.conversation.acts import Act, Acted
+from kb.conversation.known_questions import question_known
 from kb.conversation.language import Language, in_language, say
 from kb.conversation.next_step import symptom_of, task_of
 from kb.conversation.phrases import act_by_phrase
@@ -14,12 +15,14 @@ from kb.conversation.replies.answer import (
     Answer,
     cause_and_sign,
     from_pages,
+    of_table,
     paragraphs,
     sentences,
+    subject_of,
     what_leads,
     with_task,
 )
-from kb.conversation.replies.meant import first_record, task_named
+from kb.conversation.replies.meant import check_about, first_record, task_named
 from kb.conversation.speech import first_sentence, quote, quote_with_location
 from kb.conversation.state import Conversation, Speaker
 from kb.conversation.terms import Term, asked_name, compared_terms, find_term
@@ -50,6 +53,19 @@ def explain_term(acted: Acted, conversation: Conversation, knowledge: KnowledgeB
     parts += [say("term-in-log", language, quoted=quote_with_location(line)) for line in lines]
     parts.append(say("term-source", language, source=term.source))
     return Answer(paragraphs(parts), lines=lines)
+
+
+def known_question(
+    acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer | None:
+    """The answer to a question that is surely one of the table. None where it names a check or a
+    step: these have an answer of their own."""
+    if task_named(acted.text, conversation, knowledge) or (
+        acted.act is Act.HOW and check_about(acted.text, conversation, knowledge)
+    ):
+        return None
+    question = question_known(acted.text, subject_of(conversation))
+    return of_table(question, conversation.language)
 
 
 def _number_named(text: str, conversation: Conversation) -> str:

@@ -19,12 +19,12 @@ from kb.conversation.replies.again import (
     repeat,
     so_far,
 )
-from kb.conversation.replies.answer import Answer, known_question
+from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.bits import bits
 from kb.conversation.replies.candidates import alternatives, most_likely, others
 from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
 from kb.conversation.replies.everywhere import everywhere
-from kb.conversation.replies.explain import explain_term
+from kb.conversation.replies.explain import explain_term, known_question
 from kb.conversation.replies.guesses import guess, place, whom
 from kb.conversation.replies.how import how
 from kb.conversation.replies.known_commands import known_command
@@ -85,7 +85,7 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.SO_FAR: so_far,
     Asked.RELAPSE: relapse,
     Asked.COMMAND: known_command,
-    Asked.KNOWN: lambda acted, conversation, _knowledge: known_question(acted.text, conversation),
+    Asked.KNOWN: known_question,
     Asked.LEAD: lead,
     Asked.ALTERNATIVES: lambda _acted, conversation, knowledge: alternatives(
         conversation, knowledge
