@@ -96,7 +96,7 @@ def test_the_answer_changes_no_belief(knowledge: KnowledgeBase) -> None:
     before = talk(knowledge, SHM)
     after = talk(knowledge, SHM, "can i mix a100 and h100 in one job?")
     assert after.matches == before.matches
-    assert "H100" in said(after)
+    assert "NCCL supports it" in said(after) or "slowest" in said(after)
     assert "https://" in said(after)
 
 
