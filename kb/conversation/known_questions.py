@@ -25,8 +25,10 @@ from kb.conversation.subject import is_question
 from kb.conversation.terms import asked_term, compared_terms
 from kb.evidence.systems import systems_in
 
-SURE = 1.3
-"""Likeness, from 0 to 2, from which on a question is that of a row, whatever the case is."""
+SURE = 1.2
+"""Likeness, from 0 to 2, from which on a question with the topic of a row is that of the row."""
+WHOLE = 1.7
+"""The same without its topic: hardly a word is another one."""
 NEAR = 1.0
 """The same where nothing else answers, and the question or the case has the row's topic."""
 _TELLING = 0.55
@@ -88,7 +90,9 @@ def may_be_known(text: str) -> bool:
     if not is_question(text) or asked_term(text) or compared_terms(text) or harm_of(text):
         return False
     found = _nearest(text, None, SURE)
-    return found is not None and found.is_about(_words(text))
+    return found is not None and (
+        found.is_about(_words(text)) or _nearest(text, None, WHOLE) is not None
+    )
 
 
 def question_known(text: str, case: str) -> KnownQuestion | None:
