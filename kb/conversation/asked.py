@@ -50,6 +50,8 @@ class Asked(StrEnum):
     """How a host is taken out of use."""
     NORMAL = "normal"
     """Whether what is seen is as it should be."""
+    WAIT = "wait"
+    """Whether it passes by itself."""
     SO_FAR = "so-far"
     """It works up to now; nobody can tell yet."""
     COMMAND = "command"

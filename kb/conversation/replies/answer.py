@@ -164,7 +164,8 @@ def near_question(text: str, conversation: Conversation) -> Answer | None:
 def subject_of(conversation: Conversation) -> str:
     """What the case is about: what leads, what the log says, and what the user told."""
     told = [turn.text for turn in conversation.turns if turn.speaker is Speaker.USER]
-    lines = [line.text for line in conversation.diagnosis.evidence.lines]
+    cases = [conversation, *([conversation.before] if conversation.before else [])]
+    lines = [line.text for case in cases for line in case.diagnosis.evidence.lines]
     titles = [match.incident.title for match in conversation.matches[:1]]
     return "\n".join((*titles, *lines, *told))
 

@@ -18,6 +18,7 @@ from kb.conversation.replies.again import (
     relapse,
     repeat,
     so_far,
+    wait,
 )
 from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.bits import bits
@@ -82,6 +83,7 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.LOGS: logs,
     Asked.DRAIN: drain,
     Asked.NORMAL: normal,
+    Asked.WAIT: wait,
     Asked.SO_FAR: so_far,
     Asked.RELAPSE: relapse,
     Asked.COMMAND: known_command,
