@@ -219,10 +219,10 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
     "cgroup-memory": (
         Comparison(
             "near-limit",
-            re.compile(r"^memory\.current: (\d{1,20})"),
+            re.compile(r"^(?:\S{0,200}/)?memory\.(?:current|usage_in_bytes): ?(\d{1,20})\s*$"),
             lambda most, used: int(used) > _NEAR * int(most),
             "{1} of {0} bytes of the cgroup are in use.",
-            given=re.compile(r"^memory\.max: (\d{1,20})"),
+            given=re.compile(r"^(?:\S{0,200}/)?memory\.(?:max|limit_in_bytes): ?(\d{1,20})\s*$"),
         ),
         Comparison(
             "thread-limit",
