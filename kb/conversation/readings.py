@@ -28,7 +28,7 @@ from kb.diagnosis import (
     named_incidents,
     read_text,
 )
-from kb.evidence import collect
+from kb.evidence import Evidence, collect
 from kb.evidence.glossary import translate
 from kb.incident import Incident, Step
 from kb.log import Block
@@ -70,7 +70,7 @@ _SENTENCES = re.compile(r"(?<=[.!?:])\s+")
 
 def read_pasted(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
     """The outputs of checks in a message; None where there are none. Lines of the job's own log
-    are searched, whoever reads them."""
+    are searched where they state a failure, whoever reads them."""
     if "\n" in text or is_prompt(text):
         return _read_output(text, knowledge)
     _words, *quoted = _QUOTES.split(text, maxsplit=1)
@@ -81,16 +81,26 @@ def read_pasted(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
 def _read_output(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
     read = read_text(text, STATEMENT_FILE, knowledge)
     outputs = tuple(one for one in read.outputs if one.output.lines and not one.check.header.in_log)
+    of_log = tuple(one for one in read.outputs if one.check.header.in_log and _is_abnormal(one))
+    if of_log and not _evidence(text, knowledge).states_failure:
+        outputs += of_log
     names = {one.check.id for one in outputs}
     seen = tuple(one for one in read.observations if one.check in names)
     return OutputsRead(outputs, seen) if outputs else None
 
 
+def _is_abnormal(output: ReadOutput) -> bool:
+    return any(one.abnormal for one in output.observations)
+
+
+def _evidence(text: str, knowledge: KnowledgeBase) -> Evidence:
+    block = Block(STATEMENT_FILE, 1, text.count("\n") + 1, text.encode())
+    return collect([block], knowledge.signatures, knowledge.markers)
+
+
 def _lines_left(text: str, read: OutputsRead, knowledge: KnowledgeBase) -> str:
     """What of a message is no output that was read, or bears the signature of a record."""
-    block = Block(STATEMENT_FILE, 1, text.count("\n") + 1, text.encode())
-    evidence = collect([block], knowledge.signatures, knowledge.markers)
-    signed = {hit.line.number for hit in evidence.hits}
+    signed = {hit.line.number for hit in _evidence(text, knowledge).hits}
     lines = enumerate(text.split("\n"), 1)
     return "\n".join(
         line for number, line in lines if number in signed or not _is_read(number, line, read)

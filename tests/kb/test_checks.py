@@ -85,7 +85,6 @@ NOT_READ = {
     "flight-recorder-dump/recorded-collective-matches-ranks",
     "getent-hosts/hosts-connect-different-machines",
     "hardware-events/node-rebooted-during-job",
-    "ib-write-bw/link-host-limits",
     "ib-write-bw/gpudirect-path-slow",
     "import-alone/wrong-place",
     "ip-addr/nccl-socket-ifname-not",

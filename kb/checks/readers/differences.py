@@ -54,6 +54,16 @@ DIFFERENCES: dict[str, tuple[Difference, ...]] = {
             "the value",
         ),
     ),
+    "ibv-devinfo": (
+        Difference(
+            "ofed-differs",
+            re.compile(
+                r"^(?:(?P<who>\S{1,100}): )?"
+                r"(?P<value>(?:MLNX_OFED_LINUX|OFED-internal)-\d[\w.-]{1,40}?):?\s*$"
+            ),
+            "the release of OFED",
+        ),
+    ),
     "ip-addr": (
         Difference(
             "unequal-mtu",

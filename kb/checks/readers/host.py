@@ -15,10 +15,30 @@ _DKMS = re.compile(r"^nvidia/[\d.]+, (\S+), \S+: (installed|built|added)")
 _LISTEN_HEADER = re.compile(r"^State\s+Recv-Q\s+Send-Q\s+Local Address:Port")
 _CONNECTION = re.compile(r"^[A-Z][A-Z0-9-]+\s+\d+\s+\d+\s")
 _AFFINITY = re.compile(r"pid (\d{1,10})'s current affinity list: (\S{1,300})")
-_QUOTA = re.compile(r"^(\d{3,12}) (100000)$")
+_MASK = re.compile(r"pid (\d{1,10})'s current affinity mask: ([0-9a-f][0-9a-f,]{0,300})\s*$")
+_QUOTA = re.compile(r"^(?:\S{0,200}cpu\.max[: ]{1,2})?(\d{3,12}) (100000)\s*$")
+_NPROC = re.compile(
+    r"^(?:(?:.{0,100}[$#>] ?)?nproc(?: --all)?[ \t]{0,8}[:=]?[ \t]{1,8})?(\d{1,4})\s*$"
+)
+_LSCPU = re.compile(r"^CPU\(s\):\s+(\d{1,5})\s*$")
+_JOB_CPUS = re.compile(r"\bNumCPUs=(\d{1,7}) NumTasks=(\d{1,7}) CPUs/Task=(\d{1,5}|N/A)")
+_JOB_GPUS = re.compile(
+    r"\bgres[/:]gpu(?:[:=][a-zA-Z]\w{0,40})?[:=](\d{1,6})\b|\bGRES=gpu(?::\w{1,40})?:(\d{1,6})"
+)
+_TASK = re.compile(r"^\S{1,100} procid=(\d{1,6}) .* cpus=(\d{1,5})\s*$")
+_LOAD = re.compile(
+    r"^(?:(\S{1,100}?):? +)?\s*\d\d:\d\d:\d\d up .{1,60}load average: (\d{1,7}\.\d\d),"
+)
+_NODE = re.compile(r"^c[rwxsStT-]{9}\S? +\d{1,4} .{1,100} /dev/(nvidia[\w-]{0,40})\s*$")
 _COMPILERS = ("cicc", "ptxas", "nvcc", "ninja", "cc1plus", "cudafe++")
 _FEW_CORES = 4
 """A rank with its workers and threads needs at least so many."""
+_CORE_THREADS = 2
+"""Processors of one core."""
+_MUCH_LOAD = 2.0
+"""Processes that want a processor, for each of them."""
+_HUGE_LOAD = 512.0
+"""More than most nodes have processors."""
 _LEADING_ROWS = 3
 
 
@@ -40,6 +60,18 @@ def read_peermem(output: Output) -> Iterator[Found]:
     if "mlx5_ib" in modules and missing and (proprietary or old):
         text = "mlx5_ib is loaded and nvidia_peermem is not: no GPUDirect RDMA."
         yield Found("no-gpudirect-rdma", text, modules["mlx5_ib"])
+
+
+def read_device_nodes(output: Output) -> Iterator[Found]:
+    """`ls -l /dev/nvidia*`: the device of UVM, which CUDA needs, beside those of the driver."""
+    nodes = {found[1]: row for row, line in enumerate(output.lines) if (found := _NODE.match(line))}
+    uvm = [row for row, line in enumerate(output.lines) if "/dev/nvidia-uvm" in line]
+    if uvm and "cannot access" in output.lines[uvm[0]]:
+        text = f"/dev/nvidia-uvm is missing: {output.lines[uvm[0]].strip()}"
+        yield Found("uvm-node-missing", text, uvm[0])
+    elif "nvidiactl" in nodes and not uvm:
+        text = "/dev/nvidiactl is there and /dev/nvidia-uvm is not: CUDA cannot start."
+        yield Found("uvm-node-missing", text, nodes["nvidiactl"])
 
 
 def read_kernel_module(output: Output) -> Iterator[Found]:
@@ -67,7 +99,8 @@ def read_listeners(output: Output) -> Iterator[Found]:
 
 
 def read_affinity(output: Output) -> Iterator[Found]:
-    """Cores of the ranks, and the quota of the container."""
+    """Cores of the ranks or of this shell, and the quota of the container."""
+    yield from _one_core(output)
     cores: dict[str, list[str]] = {}
     rows: dict[str, int] = {}
     quotas: list[tuple[float, int]] = []
@@ -82,7 +115,8 @@ def read_affinity(output: Output) -> Iterator[Found]:
     ranks = sum(map(len, cores.values()))
     for cpus, row in quotas:
         if cpus < _FEW_CORES * max(1, ranks):
-            text = f"The container may use {cpus:g} CPUs for {ranks} processes."
+            text = f"The container may use {cpus:g} CPUs"
+            text += f" for {ranks} processes." if ranks else "."
             yield Found("cpu-limit-container", text, row)
     for listed, pids in cores.items():
         count = _count(listed)
@@ -90,6 +124,73 @@ def read_affinity(output: Output) -> Iterator[Found]:
             text = f"Processes {named(pids)} share the {count} cores {listed}."
             yield Found("ranks-share-cores", text, rows[listed])
             return
+
+
+def _one_core(output: Output) -> Iterator[Found]:
+    for row, line in enumerate(output.lines):
+        text = ""
+        if found := _AFFINITY.search(line):
+            if _is_one_core(found[2]):
+                text = f"Process {found[1]} may use the processors {found[2]} only: one core."
+        elif (found := _MASK.search(line)) and int(found[2].replace(",", ""), 16).bit_count() == 1:
+            text = f"Process {found[1]} may use one processor only: its mask is {found[2]}."
+        elif (found := _LSCPU.match(line)) and int(found[1]) == 1:
+            text = "The machine has one processor."
+        elif (found := _NPROC.match(line)) and _is_few(found[1], output, row):
+            text = f"This shell may use {found[1]} processor{'s' * (found[1] != '1')} only."
+        if text:
+            yield Found("core-rank-data-workers", text, row)
+            return
+
+
+def _is_one_core(listed: str) -> bool:
+    """Whether a list names one processor, or the two threads of a core, whose numbers lie far
+    apart."""
+    first, _, second = listed.partition(",")
+    if not first.isdigit() or not (second or first).isdigit():
+        return False
+    return not second or abs(int(second) - int(first)) > _CORE_THREADS
+
+
+def _is_few(number: str, output: Output, row: int) -> bool:
+    """Whether a number is that of the processors of one core: it is the first line of what a
+    command printed."""
+    above = output.lines[row - 1] if row else ""
+    is_first = not above.strip() or "nproc" in above or "nproc" in output.lines[row]
+    return is_first and int(number) <= _CORE_THREADS
+
+
+def read_load(output: Output) -> Iterator[Found]:
+    """`uptime`: the load, against the processors where their number is shown."""
+    shown = filter(None, map(_LSCPU.match, output.lines))
+    cpus = next((int(found[1]) for found in shown), 0)
+    for row, line in enumerate(output.lines):
+        load = _LOAD.match(line)
+        if load is None:
+            continue
+        if float(load[2]) > (_MUCH_LOAD * cpus or _HUGE_LOAD):
+            host = f" of {load[1]}" if load[1] else ""
+            of_cpus = f", with {cpus} processors" if cpus else ""
+            yield Found("load-far-above", f"The load{host} is {load[2]}{of_cpus}.", row)
+            return
+
+
+def read_job(output: Output) -> Iterator[Found]:
+    """`scontrol show job -d`, and what each task printed: tasks that have GPUs and one core."""
+    gpus = 0
+    for line in output.lines:
+        for found in _JOB_GPUS.finditer(line):
+            gpus = max(gpus, *(int(number) for number in found.groups() if number))
+    for row, line in enumerate(output.lines):
+        if (task := _TASK.match(line)) and int(task[2]) <= _FEW_CORES:
+            yield Found("task-cpus", f"Task {task[1]} has {task[2]} processors.", row)
+            return
+        if gpus and (job := _JOB_CPUS.search(line)):
+            cpus = int(job[1]) / max(1, int(job[2])) if job[3] == "N/A" else int(job[3])
+            if cpus <= _CORE_THREADS and int(job[1]) <= _CORE_THREADS * gpus:
+                text = f"The job has {job[1]} processors for {gpus} GPUs, {cpus:g} for each task."
+                yield Found("task-cpus", text, row)
+                return
 
 
 def _count(listed: str) -> int | None:
@@ -124,8 +225,11 @@ def read_top(output: Output) -> Iterator[Found | Unread]:
 
 READERS: dict[str, Reader] = {
     "cpu-affinity": read_affinity,
+    "cpu-pressure": read_load,
+    "dev-nvidia-nodes": read_device_nodes,
     "lsmod-peermem": read_peermem,
     "nvidia-kernel-module": read_kernel_module,
+    "slurm-gpu-binding": read_job,
     "ss-listen": read_listeners,
     "top-threads": read_top,
 }

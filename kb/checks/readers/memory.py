@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from kb.checks.model import Found, Output, Reader, Unread
-from kb.checks.readers.sizes import GIB, read_size
+from kb.checks.readers.sizes import GIB, gib, read_size
 
 _LITTLE_SHARE = 0.05
 """Share of the host's memory below which the OOM killer is near."""
@@ -13,6 +14,13 @@ _MUCH_SHARED, _MUCH_SHARED_SHARE = 10 * GIB, 0.25
 """Shared memory that is worth a word: bytes, and share of the host's memory."""
 _SMALLEST_SHM = GIB
 """What one rank with workers needs of /dev/shm."""
+_MEMINFO = re.compile(r"^(MemTotal|MemAvailable|Shmem):\s+(\d{1,15}) kB\s*$")
+_MOUNTED = re.compile(
+    r"^(?:\S{1,60} on )?/dev/shm (?:type tmpfs|\s*\S{1,60}\s+tmpfs)\s.*\bsize=(\d{1,15}[kmgKMG]?)\b"
+)
+_NEAR = 0.9
+"""Share of a limit from which on it is nearly reached."""
+_CGROUP_NUMBER = re.compile(r"^(max|\d{5,20})\s*$")
 _DOCKER_SHM = 64 << 20
 _FULL_PERCENT = 90
 
@@ -20,12 +28,30 @@ _FULL_PERCENT = 90
 def read_free(output: Output) -> Iterator[Found | Unread]:
     """Available and shared memory of the host."""
     header: list[str] = []
+    yield from _meminfo(output)
     for row, line in enumerate(output.lines):
         words = line.split()
         if words[:2] == ["total", "used"]:
             header = words
         elif words[:1] == ["Mem:"] and header:
             yield from _memory(dict(zip(header, words[1:], strict=False)), row)
+
+
+def _meminfo(output: Output) -> Iterator[Found]:
+    """`/proc/meminfo`, by the same bars."""
+    found = [
+        (match, row) for row, line in enumerate(output.lines) if (match := _MEMINFO.match(line))
+    ]
+    sizes = {match[1]: (int(match[2]) << 10, row) for match, row in found}
+    total, _row = sizes.get("MemTotal", (0, 0))
+    available, row = sizes.get("MemAvailable", (total, 0))
+    if available < _LITTLE_SHARE * total:
+        text = f"Only {gib(available)} of {gib(total)} host memory is available."
+        yield Found("host-memory-almost-exhausted", text, row)
+    shared, row = sizes.get("Shmem", (0, 0))
+    if total and shared >= max(_MUCH_SHARED, _MUCH_SHARED_SHARE * total):
+        text = f"{gib(shared)} of memory is shared (tmpfs, /dev/shm) and cannot be dropped."
+        yield Found("shared-memory", text, row)
 
 
 def _memory(cells: dict[str, str], row: int) -> Iterator[Found | Unread]:
@@ -49,6 +75,11 @@ def read_shm(output: Output) -> Iterator[Found | Unread]:
     """What is left of /dev/shm."""
     unit: int | None = 1 << 10
     for row, line in enumerate(output.lines):
+        if (mounted := _MOUNTED.match(line)) and mounted[1] != "65536k":
+            size = read_size(mounted[1].upper())
+            if size is not None and size < _SMALLEST_SHM:
+                text = f"The size of /dev/shm is {mounted[1]}: too little for ranks."
+                yield Found("tight-several-ranks-workers", text, row)
         words = line.split()
         if words[:1] == ["Filesystem"]:
             unit = _unit(words)
@@ -68,6 +99,21 @@ def read_shm(output: Output) -> Iterator[Found | Unread]:
             yield Found("tight-several-ranks-workers", text, row)
 
 
+def read_cgroup(output: Output) -> Iterator[Found]:
+    """`cat memory.max memory.current`: the limit, and what is used of it, without a name. What is
+    used is never more than the limit."""
+    found = [
+        (match[1], row)
+        for row, line in enumerate(output.lines)
+        if (match := _CGROUP_NUMBER.match(line))
+    ]
+    if len(found) == len(("limit", "used")) and all(value != "max" for value, _row in found):
+        used, limit = sorted(int(value) for value, _row in found)
+        if used > _NEAR * limit:
+            text = f"{gib(used)} of {gib(limit)} of the cgroup are in use."
+            yield Found("near-limit", text, found[-1][1])
+
+
 def _unit(header: list[str]) -> int | None:
     """Bytes of a bare number below a header of `df`; None where it counts inodes."""
     if "Inodes" in header:
@@ -78,6 +124,7 @@ def _unit(header: list[str]) -> int | None:
 
 
 READERS: dict[str, Reader] = {
+    "cgroup-memory": read_cgroup,
     "df-shm": read_shm,
     "free-h": read_free,
 }

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from kb.checks.model import Found, Output, Reader, Unread
 
-_SIZE_ROW = re.compile(r"^\s+(\d{1,15})\s+\d{1,15}\s+[a-z]\w*\s+\w+\s+-?\d{1,6}\s+(.+)$")
+_SIZE_ROW = re.compile(
+    r"^\s+(\d{1,15})\s+\d{1,15}\s+[a-z]\w*\s+(?:[a-z]\w*\s+)?(-?\d[\d.]{0,12}\s+\d.+)$"
+)
 _RANK = re.compile(r"^#\s+Rank\s+(\d{1,6})\s.*\bon\s+(\S+)\s+device\s+\d+\s+\[\S+\]\s+(.+)$")
 _HEADER = re.compile(r"^# nThread \d")
 
@@ -36,6 +38,7 @@ def read_nccl_tests(output: Output) -> Iterator[Found | Unread]:
             gpus.add(rank[3].strip())
         elif sizes := _SIZE_ROW.match(line):
             cells = sizes[2].split()
+            cells = cells[len(cells) % 2 :]  # releases before 2.11 print no root
             speed = _number(cells[_BUS_COLUMN]) if len(cells) > _BUS_COLUMN else None
             if speed is None:
                 yield Unread(f"the bus bandwidth of {sizes[1]} bytes", row)

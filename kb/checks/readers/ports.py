@@ -59,7 +59,7 @@ def read_ibstat(output: Output) -> Iterator[Found | Unread]:
             yield Found("link-trained-lower", text, slow[0][1].values["rate"][1])
             break
     for port in ports:
-        if port.get("link_layer") == "InfiniBand" and port.get("sm_lid") == "0":
+        if port.get("link_layer") == "InfiniBand" and port.get("sm_lid") in ("0", "0x0"):
             text = f"{port.device} knows no subnet manager (SM lid 0)."
             yield Found("no-subnet-manager", text, port.values["sm_lid"][1])
             return

@@ -14,6 +14,11 @@ from kb.checks.model import Found, Output, Reader
 _SMALL_CACHE_GIB = 2.0
 _SMALL_REST_GB = 1.5
 """Room below which a server runs out of memory under load."""
+_FEW_TOKENS = 2_048
+_FEW_BLOCKS = 128
+"""Of 16 tokens each, as vLLM makes them."""
+_FEW_REQUESTS = 2.0
+"""Of the full length: with less, requests that are long wait for one another."""
 _SLOW_LOAD_SECONDS = 180.0
 _CLOCK_OFF_SECONDS = 1.0
 _FEW_PORTS = 5_000
@@ -52,6 +57,41 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
             "Only {0} GiB is left for the KV cache after the weights.",
         ),
         Comparison(
+            "no-room-cache-weights",
+            re.compile(
+                r"model weights take (\d[\d.]{0,9})GiB;.{0,90} activation peak memory takes"
+                r" (\d[\d.]{0,9})GiB;.{0,60} for KV Cache is (-?\d{1,6}(?:\.\d{1,6})?)GiB"
+            ),
+            lambda _weights, _peak, room: float(room) < _SMALL_CACHE_GIB,
+            "The weights take {0} GiB and the activations {1}: {2} GiB is left for the KV cache.",
+        ),
+        Comparison(
+            "no-room-cache-weights",
+            re.compile(r"^the rest of the memory reserved for KV Cache is (-?\d{1,6}\.\d{1,6})GiB"),
+            lambda room: float(room) < _SMALL_CACHE_GIB,
+            "{0} GiB is left for the KV cache.",
+        ),
+        Comparison(
+            "no-room-cache-weights",
+            re.compile(r"# (?:GPU|CUDA|cuda) blocks: (\d{1,9})\b"),
+            lambda blocks: int(blocks) < _FEW_BLOCKS,
+            "The KV cache has {0} blocks only.",
+        ),
+        Comparison(
+            "no-room-cache-weights",
+            re.compile(r"GPU KV cache size: ([\d,]{1,15}) tokens"),
+            lambda tokens: int(tokens.replace(",", "") or 0) < _FEW_TOKENS,
+            "The KV cache holds {0} tokens only.",
+        ),
+        Comparison(
+            "few-full-requests",
+            re.compile(
+                r"Maximum concurrency for ([\d,]{1,15}) tokens per request: (\d{1,9}\.\d{1,6})x"
+            ),
+            lambda _tokens, requests: 1 <= float(requests) < _FEW_REQUESTS,
+            "The cache holds {1} requests of the full length of {0} tokens: a second one waits.",
+        ),
+        Comparison(
             "cache-cannot-hold-request",
             re.compile(
                 r"Maximum concurrency for ([\d,]{1,15}) tokens per request: (\d[\d.]{0,12})x"
@@ -61,9 +101,17 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
         ),
         Comparison(
             "slow-weights",
-            re.compile(r"Model loading took \d[\d.]{0,12} GiB and (\d{1,9}(?:\.\d{1,9})?) seconds"),
+            re.compile(
+                r"Model loading took \d[\d.]{0,12} Gi?B and (\d{1,9}(?:\.\d{1,9})?) seconds"
+            ),
             lambda seconds: float(seconds) >= _SLOW_LOAD_SECONDS,
             "Loading the weights took {0} s.",
+        ),
+        Comparison(
+            "slow-weights",
+            re.compile(r"Loading (?:model )?weights took (\d{1,9}(?:\.\d{1,9})?) seconds"),
+            lambda seconds: float(seconds) >= _SLOW_LOAD_SECONDS,
+            "Reading the weights took {0} s.",
         ),
     ),
     "sglang-server-info": (
@@ -72,6 +120,52 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
             re.compile(r"available_gpu_mem=(\d{1,6}(?:\.\d{1,6})?) GB"),
             lambda room: float(room) < _SMALL_REST_GB,
             "Only {0} GB is left for activations and graphs.",
+        ),
+        Comparison(
+            "little-left-activations-graphs",
+            re.compile(
+                r"(Memory pool end|Capture \w{3,4} graph begin)\..{0,60}?"
+                r"\bavail mem=(-?\d{1,6}(?:\.\d{1,6})?) GB"
+            ),
+            lambda _stage, room: float(room) < _SMALL_REST_GB,
+            "Only {1} GB is left behind the memory pool ({0}).",
+        ),
+        Comparison(
+            "no-room-pool",
+            re.compile(
+                r"Load weight end\..{0,120}?\bavail mem=(-?\d{1,6}(?:\.\d{1,6})?) GB,"
+                r" mem usage=(\d{1,6}(?:\.\d{1,6})?) GB"
+            ),
+            lambda room, _used: float(room) < _SMALL_CACHE_GIB,
+            "The weights take {1} GB, and {0} GB is left for the pool.",
+        ),
+    ),
+    "llama-offload": (
+        Comparison(
+            "no-layer-gpu",
+            re.compile(r"\boffloaded 0/(\d{1,4}) layers to GPU"),
+            lambda _layers: True,
+            "None of the {0} layers is on the GPU.",
+        ),
+        Comparison(
+            "no-layer-gpu",
+            re.compile(r"^(\S{1,100})\s+[0-9a-f]{12}\s+[\d.]{1,9} [KMGT]?B\s+100% CPU\b"),
+            lambda _model: True,
+            "{0} runs on the CPU alone.",
+        ),
+        Comparison(
+            "part-gpu",
+            re.compile(r"\boffloaded (\d{1,4})/(\d{1,4}) layers to GPU"),
+            lambda some, layers: 0 < int(some) < int(layers),
+            "{0} of {1} layers are on the GPU, and the CPU computes the others.",
+        ),
+        Comparison(
+            "part-gpu",
+            re.compile(
+                r"^(\S{1,100})\s+[0-9a-f]{12}\s+[\d.]{1,9} [KMGT]?B\s+(\d{1,3})%/\d{1,3}% CPU/GPU\b"
+            ),
+            lambda _model, _share: True,
+            "{1} % of {0} lies in host memory, and the CPU computes that part.",
         ),
     ),
     "chrony": (
@@ -125,10 +219,10 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
     "cgroup-memory": (
         Comparison(
             "near-limit",
-            re.compile(r"^memory\.current: (\d{1,20})"),
+            re.compile(r"^(?:\S{0,200}/)?memory\.(?:current|usage_in_bytes): ?(\d{1,20})\s*$"),
             lambda most, used: int(used) > _NEAR * int(most),
             "{1} of {0} bytes of the cgroup are in use.",
-            given=re.compile(r"^memory\.max: (\d{1,20})"),
+            given=re.compile(r"^(?:\S{0,200}/)?memory\.(?:max|limit_in_bytes): ?(\d{1,20})\s*$"),
         ),
         Comparison(
             "thread-limit",

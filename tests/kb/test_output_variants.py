@@ -1,0 +1,65 @@
+"""Outputs are read in the forms that users paste: of other versions, with other columns, with the
+name of the host in front, without the header.
+
+`output_variants.txt` has the samples. The line above each names its check and what it shows.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import diagnose
+from kb.log import Log
+from kb.verdict import Verdict
+from tests.kb.test_checks import outputs_of
+
+_HEAD = re.compile(r"^=== ([\w-]+): ([\w, -]+) \((.+)\)\n", re.MULTILINE)
+_PARTS = _HEAD.split(Path("tests/kb/output_variants.txt").read_text(encoding="utf-8"))[1:]
+SAMPLES = {
+    name: (check, set(findings.split(", ")) - {"nothing"}, text.rstrip("\n") + "\n")
+    for check, findings, name, text in zip(*(_PARTS[n::4] for n in range(4)), strict=True)
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_an_output_is_read_in_the_form_that_is_pasted(name: str, knowledge: KnowledgeBase) -> None:
+    check, findings, text = SAMPLES[name]
+    names, seen = outputs_of(text, knowledge)
+    assert check in names
+    alarms = [one for one in seen if one.abnormal is not False]
+    assert {one.finding for one in alarms if one.check == check} == findings
+    assert {one.check for one in alarms} <= {check}, [one.text for one in alarms]
+
+
+TALK = [
+    "I ran nproc and it is fine, 1 of 8 ranks hangs",
+    "kubectl get pods says Running for all of them, restarts 0",
+    "docker ps shows that it is up, ollama ps says GPU",
+    "the quota is not reached, df shows 40%",
+    "the load average is high and memory.max is 64G",
+    "nvidia-smi shows 1785 MHz, 655 W, 61 on all GPUs but one",
+    "curl to the hub works, SSL is fine, the proxy is set",
+    "systemctl status slurmd is active, munge runs",
+    "max_batch_size is 8, and instance_group has one instance",
+    "2026-05-08 10:00:00 INFO loaded 33 of 33 layers, 80 blocks, 2048 tokens",
+    "2026-05-08 10:00:00 INFO step 1200 100000 loss 2.31, lr 1e-4, 345 MB, 12 s",
+    "epoch 3 of 99, 1785 it, lr 655",
+    "1\n2\n3\n",
+]
+
+
+@pytest.mark.parametrize("text", TALK)
+def test_talk_and_ordinary_lines_are_no_output(text: str, knowledge: KnowledgeBase) -> None:
+    names, seen = outputs_of(text, knowledge)
+    assert (names, seen) == (set(), [])
+
+
+@pytest.mark.parametrize("name", ["ollama on the CPU", "quota -s over", "nproc prompt"])
+def test_what_is_read_is_never_a_match_by_itself(name: str, knowledge: KnowledgeBase) -> None:
+    diagnosis = diagnose(Log.from_text(SAMPLES[name][2]), knowledge)
+    assert diagnosis.verdict in (Verdict.POSSIBLE, Verdict.UNKNOWN)
+    assert diagnosis.observations
