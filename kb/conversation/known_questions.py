@@ -23,7 +23,6 @@ from kb.conversation.language import Language
 from kb.conversation.phrases import harm_of
 from kb.conversation.subject import is_question
 from kb.conversation.terms import asked_term, compared_terms
-from kb.evidence.systems import systems_in
 
 SURE = 1.2
 """Likeness, from 0 to 2, from which on a question with the topic of a row is that of the row."""
@@ -33,6 +32,8 @@ NEAR = 1.0
 """The same where nothing else answers, and the question or the case has the row's topic."""
 _TELLING = 0.55
 """Weight of a word that a question is about; a row without it answers another one."""
+_TOPIC = 0.4
+"""The same of a word that a wording is about: it has to be told, in the question or before it."""
 _WITHOUT_IT = 0.5
 """What is left of the likeness of a row that has not all words that the question is about."""
 _UNKNOWN = 0.4
@@ -97,13 +98,14 @@ def may_be_known(text: str) -> bool:
 
 def question_known(text: str, case: str) -> KnownQuestion | None:
     """The row whose question about a `case` a text surely is."""
-    return _nearest(text, _systems(f"{text}\n{case}"), SURE)
+    return _nearest(text, _words(f"{text}\n{case}"), SURE)
 
 
 def question_near(text: str, case: str) -> KnownQuestion | None:
     """The row that is nearest to a question about a `case`, whose words may hold its topic."""
-    found = _nearest(text, _systems(f"{text}\n{case}"), NEAR)
-    return found if found and found.is_about(_words(f"{text}\n{case}")) else None
+    topics = _words(f"{text}\n{case}")
+    found = _nearest(text, topics, NEAR)
+    return found if found and found.is_about(topics) else None
 
 
 @cache
@@ -119,8 +121,8 @@ class _Wording(msgspec.Struct, frozen=True):
     words: frozenset[str]
     weight: float
     """Of its words."""
-    systems: frozenset[str]
-    """Those that it names."""
+    topics: frozenset[str]
+    """Those of its words that name what it is about."""
 
 
 class _Table:
@@ -138,24 +140,25 @@ class _Table:
         self._counts = Counter(word for held in self._held for word in held)
         self._wordings: dict[str, list[_Wording]] = defaultdict(list)
         """By each of their words."""
-        for row, (question, own) in enumerate(zip(self._questions, asked, strict=True)):
-            for ask, words in zip(question.asks, own, strict=True):
-                wording = _Wording(row, words, self._weight(words), _systems(ask))
+        for row, own in enumerate(asked):
+            for words in own:
+                topics = frozenset(filter(self._is_topic, words))
+                wording = _Wording(row, words, self._weight(words), topics)
                 for word in words:
                     self._wordings[word].append(wording)
 
     def nearest(
-        self, words: frozenset[str], systems: Set[str] | None
+        self, words: frozenset[str], told: Set[str] | None
     ) -> tuple[KnownQuestion | None, float]:
         """The row that is most like a question of these words, and how much, from 0 to 2; only of
-        those that name no other `systems`, if these are given."""
+        those about nothing else than what was `told`, if that is given."""
         weight = self._weight(words)
         found = {one for word in words for one in self._wordings.get(word, ())}
         best = max(
             (
                 (self._likeness(one, words, weight), -one.row)
                 for one in found
-                if systems is None or one.systems <= systems
+                if told is None or one.topics <= told
             ),
             default=(0.0, 0),
         )
@@ -173,7 +176,10 @@ class _Table:
 
     def _is_telling(self, word: str) -> bool:
         """Whether a question with it is about it."""
-        return word in self._topics and self._weight([word]) >= _TELLING
+        return word in self._topics and self._rarity(word) >= _TELLING
+
+    def _is_topic(self, word: str) -> bool:
+        return word in self._topics and self._rarity(word) >= _TOPIC
 
     def _weight(self, words: Iterable[str]) -> float:
         """Of a word of one row 1, of one that all have 0."""
@@ -192,13 +198,13 @@ def _table() -> _Table:
 
 
 @lru_cache(maxsize=200)
-def _nearest(text: str, systems: frozenset[str] | None, least: float) -> KnownQuestion | None:
+def _nearest(text: str, told: frozenset[str] | None, least: float) -> KnownQuestion | None:
     if len(text) > _MAX_CHARACTERS or "\n" in text or _PROPOSES.search(text):
         return None
     words = _words(text)
     if len(words) < _MIN_WORDS:
         return None
-    found, likeness = _table().nearest(words, systems)
+    found, likeness = _table().nearest(words, told)
     return found if found and likeness >= least and found.may_answer(text) else None
 
 
@@ -208,10 +214,6 @@ def _is_known(word: str, held: Set[str]) -> bool:
     return (
         len(parts) < 2 or word in held or 3 * sum(map(held.__contains__, parts)) >= 2 * len(parts)
     )
-
-
-def _systems(text: str) -> frozenset[str]:
-    return frozenset(systems_in(text))
 
 
 def _words(text: str) -> frozenset[str]:
