@@ -98,14 +98,14 @@ def may_be_known(text: str) -> bool:
 
 def question_known(text: str, case: str) -> KnownQuestion | None:
     """The row whose question about a `case` a text surely is."""
-    return _nearest(text, _words(f"{text}\n{case}"), SURE)
+    return _nearest(text, _told(f"{text}\n{case}"), SURE)
 
 
 def question_near(text: str, case: str) -> KnownQuestion | None:
     """The row that is nearest to a question about a `case`, whose words may hold its topic."""
-    topics = _words(f"{text}\n{case}")
-    found = _nearest(text, topics, NEAR)
-    return found if found and found.is_about(topics) else None
+    told = _told(f"{text}\n{case}")
+    found = _nearest(text, told, NEAR)
+    return found if found and found.is_about(told) else None
 
 
 @cache
@@ -131,10 +131,7 @@ class _Table:
     def __init__(self, questions: Iterable[KnownQuestion]) -> None:
         self._questions = tuple(questions)
         asked = [[_words(ask) for ask in one.asks] for one in self._questions]
-        self._held = [
-            frozenset(tokenize(in_english("\n".join((*one.asks, *one.about, one.en)))))
-            for one in self._questions
-        ]
+        self._held = [_told("\n".join((*one.asks, *one.about, one.en))) for one in self._questions]
         """By row: all its words, and the parts of its names."""
         self._topics = {word for one in self._questions for word in _words(" ".join(one.about))}
         self._counts = Counter(word for held in self._held for word in held)
@@ -214,6 +211,11 @@ def _is_known(word: str, held: Set[str]) -> bool:
     return (
         len(parts) < 2 or word in held or 3 * sum(map(held.__contains__, parts)) >= 2 * len(parts)
     )
+
+
+def _told(text: str) -> frozenset[str]:
+    """All words of a text, and the parts of its names."""
+    return frozenset(tokenize(f"{text}\n{in_english(text)}"))
 
 
 def _words(text: str) -> frozenset[str]:
