@@ -80,17 +80,13 @@ def read_pasted(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
 
 def _read_output(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
     read = read_text(text, STATEMENT_FILE, knowledge)
-    outputs = tuple(one for one in read.outputs if one.output.lines and not one.check.header.in_log)
-    of_log = tuple(one for one in read.outputs if one.check.header.in_log and _is_abnormal(one))
-    if of_log and not _evidence(text, knowledge).states_failure:
-        outputs += of_log
+    outputs = tuple(one for one in read.outputs if one.output.lines)
+    if any(one.check.header.in_log for one in outputs):
+        states_failure = _evidence(text, knowledge).states_failure
+        outputs = tuple(one for one in outputs if not (states_failure and one.check.header.in_log))
     names = {one.check.id for one in outputs}
     seen = tuple(one for one in read.observations if one.check in names)
     return OutputsRead(outputs, seen) if outputs else None
-
-
-def _is_abnormal(output: ReadOutput) -> bool:
-    return any(one.abnormal for one in output.observations)
 
 
 def _evidence(text: str, knowledge: KnowledgeBase) -> Evidence:

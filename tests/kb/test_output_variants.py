@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.conversation import begin, reply
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
 from kb.log import Log
@@ -63,3 +64,31 @@ def test_what_is_read_is_never_a_match_by_itself(name: str, knowledge: Knowledge
     diagnosis = diagnose(Log.from_text(SAMPLES[name][2]), knowledge)
     assert diagnosis.verdict in (Verdict.POSSIBLE, Verdict.UNKNOWN)
     assert diagnosis.observations
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("vllm v1 nearly one request", "The cache holds 1.08 requests of the full length"),
+        ("sglang little left", "Only 1.02 GB is left behind the memory pool"),
+        ("sglang enough", "`sglang-server-info`: none of the faults that I know"),
+    ],
+)
+def test_start_up_lines_without_a_failure_are_read_in_a_conversation(
+    name: str, said: str, knowledge: KnowledgeBase
+) -> None:
+    """Searched as a log they would bring records that share words with them."""
+    start = begin(diagnose(Log.from_text("training is slow"), knowledge))
+    after = reply(start, SAMPLES[name][2], knowledge)
+    assert said in after.turns[-1].text
+    assert {one.incident.id for one in after.matches} <= {one.incident.id for one in start.matches}
+
+
+def test_start_up_lines_with_a_failure_are_searched(knowledge: KnowledgeBase) -> None:
+    text = SAMPLES["vllm v0 no blocks"][2] + (
+        "ValueError: No available memory for the cache blocks. Try increasing"
+        " `gpu_memory_utilization` when initializing the engine.\n"
+    )
+    start = begin(diagnose(Log.from_text("vllm does not start"), knowledge))
+    after = reply(start, text, knowledge)
+    assert after.matches[0].incident.id == "vllm-no-memory-for-cache-blocks"
