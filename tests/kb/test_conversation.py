@@ -35,6 +35,9 @@ HEALTHY = "".join(f"INFO step {n} loss {3 - n / 200:.3f}\n" for n in range(100))
 FOLLOW_ON = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:"
 
 
+HANGS = "training hangs, no error"
+
+
 def opened(log: str, knowledge: KnowledgeBase) -> Conversation:
     return begin(diagnose(Log.from_text(log), knowledge))
 
@@ -568,3 +571,39 @@ def test_what_else_it_can_be_names_causes_of_the_symptom(
 def test_a_word_without_an_entry_is_said_back(knowledge: KnowledgeBase) -> None:
     after = talk(opened(WATCHDOG, knowledge), knowledge, "what is frobnicator actually")
     assert "`frobnicator`" in said(after)
+
+
+def test_first_turn_names_what_follows_a_step_that_only_looks(knowledge: KnowledgeBase) -> None:
+    """Who reads only the first answer sees the cure too."""
+    capture = (
+        "Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 448.00 MiB."
+        "\nsglang does not start"
+    )
+    text = said(opened(capture, knowledge))
+    assert "1. Read where it fails" in text
+    assert "2. Lower the static share" in text
+
+
+def test_the_odd_line_of_an_unknown_output_is_quoted(knowledge: KnowledgeBase) -> None:
+    output = (
+        "pool           state     members\nalpha          active    4\nbeta           degraded  3/4"
+    )
+    after = talk(opened(HANGS, knowledge), knowledge, output)
+    assert re.search(r"stands out: `beta +degraded", said(after))
+
+
+@pytest.mark.parametrize(
+    "text", ["will it sort itself out if we just wait?", "等一会会自己恢复吗？"]
+)
+def test_nobody_is_told_to_count_on_waiting(knowledge: KnowledgeBase, text: str) -> None:
+    before = opened(HANGS, knowledge)
+    after = talk(before, knowledge, text)
+    assert after.matches == before.matches
+    assert re.search("would not count on it|别指望", said(after))
+
+
+def test_why_this_and_not_that_names_the_cause_of_this(knowledge: KnowledgeBase) -> None:
+    scale = "Exception: Current loss scale already at minimum - cannot decrease scale anymore."
+    after = talk(opened(scale, knowledge), knowledge, "why the dtype and not the data?")
+    assert "Cause:" in said(after)
+    assert "65504" in said(after) or "fp16" in said(after)
