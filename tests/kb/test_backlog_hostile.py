@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -86,6 +87,18 @@ def test_one_line_without_an_end_takes_bounded_memory(tmp_path: Path) -> None:
     }
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 700_000  # kilobytes: far less than the 240 MB of text take as objects
+
+
+def test_a_header_without_an_end_takes_bounded_memory(tmp_path: Path) -> None:
+    words = "=?utf-8?q?x?= " * 20_000
+    mail = f"From a Mon Jan 01 00:00:00 2024\nSubject: {words}\n\nRuntimeError: NCCL is gone\n"
+    (tmp_path / "a.mbox").write_text(mail)
+    tracemalloc.start()
+    try:
+        assert len(titles(tmp_path)) == 1
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_text_in_other_encodings(tmp_path: Path) -> None:

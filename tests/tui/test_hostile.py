@@ -239,6 +239,22 @@ async def test_a_tiny_terminal_is_opened(start: Start, size: tuple[int, int]) ->
         await until_shown(pilot, "shm-too-small")
 
 
+@pytest.mark.parametrize("size", [(20, 5), (59, 30), (100, 19)])
+async def test_what_is_typed_after_a_tiny_terminal_is_text(
+    start: Start, size: tuple[int, int]
+) -> None:
+    """Without a focus, each letter would be a key, and `q` the end."""
+    async with start() as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.focused, PasteBox))
+        await pilot.resize_terminal(*size)
+        await pilot.pause()
+        await pilot.resize_terminal(120, 34)
+        await until(pilot, lambda: isinstance(pilot.app.focused, PasteBox))
+        await press(pilot, *"a quick")
+        assert pilot.app.return_code is None
+        assert pilot.app.screen.query_one(PasteBox).text == "a quick"
+
+
 async def test_a_history_that_rotted_is_told(start: Start, tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "history.json").write_bytes(b'[{"text":"\xff"}]')

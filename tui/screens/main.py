@@ -20,6 +20,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import OptionList, Static
 from textual.worker import Worker, get_current_worker
 
@@ -85,6 +86,8 @@ class MainScreen(Screen[None]):
         self._first = user_input
         self._session = session
         """A case that was kept, to go on with."""
+        self._in_use: Widget | None = None
+        """What had the focus last."""
 
     def compose(self) -> ComposeResult:
         yield Static(_TOO_SMALL, id="too-small")
@@ -496,9 +499,19 @@ class MainScreen(Screen[None]):
         else:
             self.action_again()
 
-    def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Say what can be done here."""
+        self._in_use = event.widget
         self._hint()
+
+    def on_resize(self) -> None:
+        """What was in use is in use again when there is room: without a focus, what is typed would
+        be keys."""
+        self.call_after_refresh(self._take_up)
+
+    def _take_up(self) -> None:
+        if self.focused is None and self._in_use and self._in_use.focusable:
+            self._in_use.focus()
 
     @on(Detail.StepChanged)
     def _hint(self) -> None:

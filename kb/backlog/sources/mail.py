@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from email import message_from_string, policy
+from email.headerregistry import HeaderRegistry
 from email.message import EmailMessage
+from typing import Any
 
 from kb.backlog.model import Post, Role, Thread
 from kb.backlog.sources.html_text import text_of_html
@@ -14,6 +16,8 @@ from kb.backlog.sources.times import read_time
 
 _MAX_MESSAGE_CHARACTERS = 1 << 20
 """Of a message; what is beyond are its attachments."""
+_MAX_HEADER_CHARACTERS = 2_000
+"""Of a header: its parser takes memory with the square of its length. Forty answered messages."""
 _MBOX = re.compile(r"From \S+@?\S*.*\d{4}\s*$", re.MULTILINE)
 _MESSAGE = re.compile(r"(?:[A-Za-z][\w-]*: .*\n(?:[ \t].*\n)*){2,}", re.ASCII)
 _SUBJECT = re.compile(
@@ -21,6 +25,14 @@ _SUBJECT = re.compile(
 )
 _ID = re.compile(r"<[^<>\s]{1,250}>")
 _HEADERS = ("from", "subject")
+
+
+class _ShortHeaders(HeaderRegistry):
+    def __call__(self, name: str, value: str) -> Any:
+        return super().__call__(name, value[:_MAX_HEADER_CHARACTERS])
+
+
+_POLICY = policy.default.clone(header_factory=_ShortHeaders())
 
 
 def is_mail(head: str) -> bool:
@@ -58,7 +70,7 @@ def _messages(lines: Iterable[str]) -> Iterator[tuple[EmailMessage, str]]:
 
 
 def _read(source: str) -> tuple[EmailMessage, str]:
-    message = message_from_string(source, policy=policy.default)
+    message = message_from_string(source, policy=_POLICY)
     return message, _text(message)
 
 
