@@ -97,7 +97,7 @@ class Collector:
         for number, end in block.hits:
             pattern = self._signatures.patterns[number]
             if pattern not in self._hits:
-                line = evidence_line(block, block.start_of(end))
+                line = evidence_line(block, block.start_of(end), end=end)
                 self._hits[pattern] = SignatureHit(pattern, line)
         self._in_doubt = self._in_doubt or block.doubts()
         self._total += block.block.line_count

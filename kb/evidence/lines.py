@@ -12,13 +12,17 @@ from kb.log.prefixes import split_prefix
 
 _MAX_LINE_CHARACTERS = 600
 """A longer line is cut: several lines of a screen hold what a message says."""
+_END_CHARACTERS = 200
+"""Of them, those of its end: a long head of fields may stand before the message."""
 
 
-def evidence_line(block: BlockLines, start: int, grade: Grade = Grade.CONTEXT) -> EvidenceLine:
-    """The line that starts at this offset."""
+def evidence_line(
+    block: BlockLines, start: int, grade: Grade = Grade.CONTEXT, end: int | None = None
+) -> EvidenceLine:
+    """The line that starts at this offset; what ends at offset `end` is not cut off."""
     text = block.text(start)
     if len(text) > _MAX_LINE_CHARACTERS:
-        text = text[:_MAX_LINE_CHARACTERS] + " ..."
+        text = _cut(text, None if end is None else end - start)
     spoken = split_prefix(text)
     return EvidenceLine(
         file=block.block.source,
@@ -29,6 +33,14 @@ def evidence_line(block: BlockLines, start: int, grade: Grade = Grade.CONTEXT) -
         rank=spoken.rank,
         host=spoken.host,
     )
+
+
+def _cut(text: str, end: int | None) -> str:
+    """The head and the end of a line, or else what stands before the place `end`."""
+    head = _MAX_LINE_CHARACTERS - _END_CHARACTERS
+    if end is None or end <= head or end > len(text) - _END_CHARACTERS:
+        return f"{text[:head]} ... {text[-_END_CHARACTERS:]}"
+    return f"... {text[max(0, end - head) : end + _END_CHARACTERS]} ..."
 
 
 def evidence_lines_before(block: BlockLines, offset: int, count: int) -> list[EvidenceLine]:

@@ -744,6 +744,16 @@ def test_a_site_of_all_records_without_a_server(small: Small, tmp_path: Path) ->
     assert b"not empty" in again.stderr
 
 
+def test_a_site_that_does_not_fit_leaves_nothing(small: Small, tmp_path: Path) -> None:
+    def fills_up() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
+
+    run = small.kb("site", str(tmp_path / "site"), before=fills_up)
+    assert run.returncode == 2
+    assert not (tmp_path / "site").exists()
+
+
 def test_other_commands_do_not_import_a_server(small: Small) -> None:
     code = (
         "import sys; sys.argv[1:] = ['ask', 'nccl hangs']\n"

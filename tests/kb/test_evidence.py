@@ -6,6 +6,8 @@ import pytest
 
 from index.documents import Pattern
 from index.signatures import Scanner
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import diagnose
 from kb.diagnosis.retrieval import no_failure_is_seen
 from kb.evidence import Evidence, collect, fact_words, find_facts
 from kb.evidence.endings import ends_well
@@ -272,3 +274,12 @@ def test_thousands_of_different_errors_are_no_problem() -> None:
 )
 def test_a_denial_ends_at_a_comma_unless_it_is_a_list(text: str, systems: tuple[str, ...]) -> None:
     assert find_facts([text]).systems == systems
+
+
+@pytest.mark.parametrize("words", [120, 300])
+def test_a_message_behind_a_long_head_is_not_cut_off(knowledge: KnowledgeBase, words: int) -> None:
+    """As in JSON, where the fields stand before the message."""
+    message = "NCCL WARN Error: failed to extend /dev/shm/nccl-c7XQ2w to 9637892 bytes"
+    found = diagnose(Log.from_text("field " * words + message), knowledge)
+    assert found.matches[0].incident.id == "nccl-shm-too-small-container"
+    assert any(message in why.line.text for why in found.matches[0].why)

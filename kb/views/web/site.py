@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from index.progress import Notify
@@ -34,9 +35,25 @@ def write_site(directory: Path, records: Mapping[str, Record], notify: Notify) -
     pages["index.html"] = Pages(STATIC).listing("./", rows)
     pages["style.css"] = style_sheet()
     pages["search.js"] = Path(__file__).with_name("search.js").read_text("utf-8")
-    for place, text in pages.items():
-        create(directory / place, text.encode("utf-8", "replace"))
+    is_new = not directory.exists()
+    try:
+        for place, text in pages.items():
+            create(directory / place, text.encode("utf-8", "replace"))
+    except OutputError:
+        _take_back(directory, pages, is_new=is_new)
+        raise
     return len(rows)
+
+
+def _take_back(directory: Path, places: Iterable[str], *, is_new: bool) -> None:
+    """Remove a part of a site, so that the next run finds the directory as this one did."""
+    for place in places:
+        with suppress(OSError):
+            (directory / place).unlink()
+    folders = {(directory / place).parent for place in places} - {directory}
+    for folder in [*folders, *([directory] if is_new else [])]:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _records(records: Mapping[str, Record], notify: Notify) -> Iterator[Page]:
