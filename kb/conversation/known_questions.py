@@ -90,22 +90,23 @@ def may_be_known(text: str) -> bool:
     term means, the glossary tells; leave for what does harm is another matter."""
     if not is_question(text) or asked_term(text) or compared_terms(text) or harm_of(text):
         return False
-    found = _nearest(text, None, SURE)
+    found, likeness = _nearest(text, None)
     return found is not None and (
-        found.is_about(_words(text)) or _nearest(text, None, WHOLE) is not None
+        likeness >= WHOLE or (likeness >= SURE and found.is_about(_words(text)))
     )
 
 
 def question_known(text: str, case: str) -> KnownQuestion | None:
     """The row whose question about a `case` a text surely is."""
-    return _nearest(text, _told(f"{text}\n{case}"), SURE)
+    found, likeness = _nearest(text, _told(f"{text}\n{case}"))
+    return found if likeness >= SURE else None
 
 
 def question_near(text: str, case: str) -> KnownQuestion | None:
     """The row that is nearest to a question about a `case`, whose words may hold its topic."""
     told = _told(f"{text}\n{case}")
-    found = _nearest(text, told, NEAR)
-    return found if found and found.is_about(told) else None
+    found, likeness = _nearest(text, told)
+    return found if found and likeness >= NEAR and found.is_about(told) else None
 
 
 @cache
@@ -194,15 +195,16 @@ def _table() -> _Table:
     return _Table(known_questions())
 
 
-@lru_cache(maxsize=200)
-def _nearest(text: str, told: frozenset[str] | None, least: float) -> KnownQuestion | None:
+@lru_cache(maxsize=200)  # of a message each part is looked up several times
+def _nearest(text: str, told: frozenset[str] | None) -> tuple[KnownQuestion | None, float]:
+    """The row that is most like a text, and how much; none if it cannot answer it."""
     if len(text) > _MAX_CHARACTERS or "\n" in text or _PROPOSES.search(text):
-        return None
+        return None, 0.0
     words = _words(text)
     if len(words) < _MIN_WORDS:
-        return None
+        return None, 0.0
     found, likeness = _table().nearest(words, told)
-    return found if found and likeness >= least and found.may_answer(text) else None
+    return (found, likeness) if found and found.may_answer(text) else (None, 0.0)
 
 
 def _is_known(word: str, held: Set[str]) -> bool:

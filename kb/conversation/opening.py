@@ -9,14 +9,13 @@ from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.leads import say_leads
 from kb.conversation.speech import (
-    MAX_STEPS_AHEAD,
     describe_step,
     described_check,
-    first_sentence,
     in_a_row,
     location,
     quote,
     quote_with_location,
+    say_ahead,
     say_first,
     tool_turn,
 )
@@ -151,12 +150,7 @@ def _first_step(matches: Iterable[Match], language: Language) -> Iterator[tuple[
         first, *others = incident.body.fix
         yield describe_step(incident.id, 1, first, language), f"{incident.id}#1"
         if others and only_looks(first):
-            ahead = others[:MAX_STEPS_AHEAD]
-            steps = " ".join(
-                f"{number}. {first_sentence(step.text, language)}"
-                for number, step in enumerate(ahead, 2)
-            )
-            yield say("steps-ahead", language, steps=steps), ""
+            yield say_ahead(enumerate(others, 2), language), ""
 
 
 def _note(diagnosis: Diagnosis) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
 from kb.check import CheckHeader, Command
 from kb.conversation.language import Language, in_language, say, translation
@@ -15,7 +16,7 @@ from kb.log.clean import strip_controls
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import FITS_AT, percent
 
-MAX_STEPS_AHEAD = 4
+_MAX_STEPS_AHEAD = 4
 """Of a fix, that are named at once."""
 _MAX_QUOTE_CHARACTERS = 160
 """Of a quoted line, two rows of a terminal; the rest is cut."""
@@ -94,6 +95,15 @@ def first_sentence(text: str, language: Language) -> str:
 
 def _first_of(text: str) -> str:
     return _SENTENCE_END.split(text, maxsplit=1)[0]
+
+
+def say_ahead(steps: Iterable[tuple[int, Step]], language: Language) -> str:
+    """Steps that follow, by number, in short; empty without any."""
+    said = " ".join(
+        f"{number}. {first_sentence(step.text, language)}"
+        for number, step in islice(steps, _MAX_STEPS_AHEAD)
+    )
+    return say("steps-ahead", language, steps=said) if said else ""
 
 
 def described_check(step: NextCheck, language: Language) -> str:

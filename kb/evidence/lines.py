@@ -22,7 +22,8 @@ def evidence_line(
     """The line that starts at this offset; what ends at offset `end` is not cut off."""
     text = block.text(start)
     if len(text) > _MAX_LINE_CHARACTERS:
-        text = _cut(text, None if end is None else end - start)
+        before = None if end is None else block.raw(start)[: end - start]
+        text = _cut(text, None if before is None else len(before.decode("utf-8", "replace")))
     spoken = split_prefix(text)
     return EvidenceLine(
         file=block.block.source,

@@ -276,10 +276,10 @@ def test_a_denial_ends_at_a_comma_unless_it_is_a_list(text: str, systems: tuple[
     assert find_facts([text]).systems == systems
 
 
-@pytest.mark.parametrize("words", [120, 300])
-def test_a_message_behind_a_long_head_is_not_cut_off(knowledge: KnowledgeBase, words: int) -> None:
-    """As in JSON, where the fields stand before the message."""
+@pytest.mark.parametrize("head", ["field " * 120, "field " * 300, "字段" * 300])
+def test_a_message_behind_a_long_head_is_not_cut_off(knowledge: KnowledgeBase, head: str) -> None:
+    """As in JSON, where the fields stand before the message, and more behind it."""
     message = "NCCL WARN Error: failed to extend /dev/shm/nccl-c7XQ2w to 9637892 bytes"
-    found = diagnose(Log.from_text("field " * words + message), knowledge)
+    found = diagnose(Log.from_text(f"{head} {message} {'more ' * 60}"), knowledge)
     assert found.matches[0].incident.id == "nccl-shm-too-small-container"
     assert any(message in why.line.text for why in found.matches[0].why)

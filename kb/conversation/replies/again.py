@@ -10,7 +10,7 @@ import msgspec
 from kb.check import Place
 from kb.conversation.acts import Acted
 from kb.conversation.language import say
-from kb.conversation.next_step import Task, name_of, playbooks_of, symptom_of, task_of
+from kb.conversation.next_step import Task, name_of, symptom_of, task_of
 from kb.conversation.passages import passage_about
 from kb.conversation.replies.answer import (
     Answer,
@@ -19,7 +19,6 @@ from kb.conversation.replies.answer import (
     nothing_to_do,
     paragraphs,
     what_leads,
-    where_we_are,
     with_passage,
     with_task,
 )
@@ -116,18 +115,6 @@ def normal(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -
     text = say("normal-output", language, normal=task.check.body.normal, id=task.check.id)
     compare = say("normal-compare", language)
     return Answer(paragraphs([text, compare]), shows=(name_of(task),))
-
-
-def wait(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """Whether it passes by itself: what the leading playbook says of waiting."""
-    language = conversation.language
-    playbooks = playbooks_of(conversation, knowledge)[:1]
-    told = [
-        say("safe-wait", language, text=prose(one.playbook.body.safe_to_wait, language))
-        for one in playbooks
-    ]
-    parts = [say("wait-unknown", language), *told, where_we_are(conversation, knowledge).text]
-    return Answer(paragraphs(parts))
 
 
 def recurs(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

@@ -22,12 +22,11 @@ from kb.conversation.next_step import (
 from kb.conversation.passages import ENOUGH, Passage, passage_about, passage_elsewhere
 from kb.conversation.search import likeliest_by_words
 from kb.conversation.speech import (
-    MAX_STEPS_AHEAD,
     cite,
     describe_step,
     described_check,
-    first_sentence,
     prose,
+    say_ahead,
     say_first,
     tool_turn,
 )
@@ -245,13 +244,9 @@ def steps_ahead(task: Task, conversation: Conversation) -> str:
     """The open steps behind one, in short; empty for a check and for the last."""
     if isinstance(task, NextCheck):
         return ""
-    language = conversation.language
-    ahead = [one for one in open_steps(task.incident, conversation) if one.number > task.number]
-    steps = " ".join(
-        f"{one.number}. {first_sentence(one.step.text, language)}"
-        for one in ahead[:MAX_STEPS_AHEAD]
-    )
-    return say("steps-ahead", language, steps=steps) if steps else ""
+    steps = open_steps(task.incident, conversation)
+    ahead = ((one.number, one.step) for one in steps if one.number > task.number)
+    return say_ahead(ahead, conversation.language)
 
 
 def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) -> str:

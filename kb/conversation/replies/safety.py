@@ -27,6 +27,7 @@ from kb.conversation.replies.answer import (
     not_understood,
     paragraphs,
     sentences,
+    where_we_are,
 )
 from kb.conversation.replies.how import answer_of_pages
 from kb.conversation.replies.meant import (
@@ -174,6 +175,13 @@ def _to_secure(
         if not is_check:
             yield say("safe-secure", language, what=in_a_row(body.secure, language))
         yield say("safe-wait", language, text=prose(body.safe_to_wait, language))
+
+
+def wait(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """Whether it passes by itself: what the leading playbook says of waiting."""
+    said = say("wait-unknown", conversation.language)
+    told = _to_secure(conversation, knowledge, is_check=True)
+    return Answer(paragraphs([said, *told, where_we_are(conversation, knowledge).text]))
 
 
 def cost(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:

@@ -18,7 +18,6 @@ from kb.conversation.replies.again import (
     relapse,
     repeat,
     so_far,
-    wait,
 )
 from kb.conversation.replies.answer import Answer
 from kb.conversation.replies.bits import bits
@@ -34,7 +33,7 @@ from kb.conversation.replies.notes import hand_over, summarise, team
 from kb.conversation.replies.reasons import prove, why, why_not
 from kb.conversation.replies.remedies import prevent, show_fix, workaround
 from kb.conversation.replies.results import failure, success
-from kb.conversation.replies.safety import cost, safe
+from kb.conversation.replies.safety import cost, safe, wait
 from kb.conversation.replies.shown import shown
 from kb.conversation.replies.steps import cannot, dont_know, next_step, yes
 from kb.conversation.state import Conversation, ReplyAct

@@ -36,22 +36,24 @@ def write_site(directory: Path, records: Mapping[str, Record], notify: Notify) -
     pages["style.css"] = style_sheet()
     pages["search.js"] = Path(__file__).with_name("search.js").read_text("utf-8")
     is_new = not directory.exists()
+    written: list[Path] = []
     try:
         for place, text in pages.items():
             create(directory / place, text.encode("utf-8", "replace"))
+            written.append(directory / place)
     except OutputError:
-        _take_back(directory, pages, is_new=is_new)
+        for file in written:
+            with suppress(OSError):
+                file.unlink()
+        folders = {(directory / place).parent for place in pages} - {directory}
+        _remove_empty([*folders, *([directory] if is_new else [])])
         raise
     return len(rows)
 
 
-def _take_back(directory: Path, places: Iterable[str], *, is_new: bool) -> None:
-    """Remove a part of a site, so that the next run finds the directory as this one did."""
-    for place in places:
-        with suppress(OSError):
-            (directory / place).unlink()
-    folders = {(directory / place).parent for place in places} - {directory}
-    for folder in [*folders, *([directory] if is_new else [])]:
+def _remove_empty(folders: Iterable[Path]) -> None:
+    """So that the next run finds the directory as this one did."""
+    for folder in folders:
         with suppress(OSError):
             folder.rmdir()
 
