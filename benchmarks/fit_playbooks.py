@@ -2,7 +2,7 @@
 
 `python -m benchmarks.fit_playbooks REPORTS.jsonl...` prints PLAYBOOK_WEIGHTS and PLAYBOOK_BIAS of
 kb/diagnosis/confidence.py, and the share of texts with a right playbook first and among the first
-two. Right are the playbooks whose causes name a right incident of the report. Each report is read
+two. Right are the playbooks of the symptoms of a right incident of the report. Each report is read
 twice: as it is, and as if no record covered it, with the right incidents left out. Of the reports
 in benchmarks/symptoms.jsonl, which no record covers, people said which playbooks are right;
 healthy logs and everyday questions have none. The short questions are those of
@@ -100,11 +100,9 @@ def _shares(samples: Sequence[Sample]) -> Matrix:
 
 
 def _naming(incidents: Sequence[str], knowledge: KnowledgeBase) -> Iterator[str]:
-    """The playbooks whose causes name one of them."""
-    for playbook in knowledge.guides.playbooks:
-        linked = {name for cause in playbook.body.causes for name in cause.incidents}
-        if not linked.isdisjoint(incidents):
-            yield playbook.id
+    """The playbooks of what is seen where one of them happens."""
+    for incident in filter(None, map(knowledge.incident, incidents)):
+        yield from knowledge.guides.symptoms_of(incident)
 
 
 def _sample(

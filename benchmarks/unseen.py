@@ -19,7 +19,7 @@ from index.encoder import load_encoder
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.directories import IncidentDirectories
 from kb.corpus.document import to_document
-from kb.diagnosis.retrieval import to_query
+from kb.diagnosis.query import to_query
 from kb.evaluate import read_cases
 from kb.evidence import collect
 from kb.incident import Kind

@@ -143,6 +143,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     kind: Kind
     caution: Line | None = None
     systems: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1)]
+    symptoms: tuple[Identifier, ...] = ()
+    """Playbooks of what is seen where it happens, most fitting first."""
     environment: Environment
     signatures: tuple[Signature, ...] = ()
     fixed_in: tuple[FixedIn, ...] = ()

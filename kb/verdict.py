@@ -45,11 +45,18 @@ FITS_AT = 0.25
 """Below this confidence the first incident is called the nearest one, not the likeliest: three of
 four such answers are wrong."""
 
+LIKELY_AT = 0.50
+"""From this confidence on an incident is likelier than all else together."""
+
 SHOW_ALSO_AT = 0.02
 """Below this confidence an incident is not shown behind the first one."""
 
 SYMPTOM_AT = 0.50
 """From this share of a playbook on, of what the incidents leave, its symptom is known."""
+
+SYMPTOM_GUESS_AT = 0.20
+"""From this share on a symptom told in words is more often right than an incident that is less
+likely than not: of 34 short questions with less than `SYMPTOM_AT`, in 26 against 15."""
 
 MAX_GENERAL_CONFIDENCE = ANSWER_AT - 0.01
 """Cap for a record found only by the kind of failure, by the words of a log without a line that it

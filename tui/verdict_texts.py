@@ -82,7 +82,7 @@ def _symptom(diagnosis: Diagnosis) -> Iterator[str]:
         return
     leading = diagnosis.playbooks[0]
     playbook = leading.playbook
-    yield f"**Symptom: {playbook.title}** ({percent(leading.confidence)})\n"
+    yield f"**Symptom: {playbook.title}** ({percent(leading.share)})\n"
     yield "Secure before a restart:\n"
     yield from (f"- {what}" for what in playbook.body.secure)
     yield f"- by a script for every host: `{collecting(playbook)}`\n"

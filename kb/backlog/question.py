@@ -7,7 +7,7 @@ import re
 
 from index.documents import Query
 from kb.diagnosis import to_query
-from kb.diagnosis.retrieval import MAX_PASSAGE_CHARACTERS
+from kb.diagnosis.query import MAX_PASSAGE_CHARACTERS
 from kb.evidence import Evidence
 from kb.evidence.glossary import has_chinese
 

@@ -36,6 +36,7 @@ from kb.incident import (
 )
 from kb.log.prefixes import split_prefix
 from kb.markdown import AnyHeader, render
+from kb.verdict import SYMPTOM_AT
 
 _MAX_EVIDENCE_LINES = 12
 """Number of lines quoted as evidence when some report an error or hint at one."""
@@ -71,6 +72,8 @@ class _Found(msgspec.Struct, frozen=True):
     finding: str = ""
     """What happened in a job, in the words of the field."""
     several_hosts: bool = False
+    symptoms: tuple[str, ...] = ()
+    """The playbook of the symptom, where that is known."""
 
 
 def draft(diagnosis: Diagnosis, knowledge: KnowledgeBase, title: str | None = None) -> str:
@@ -93,7 +96,10 @@ def draft_record(
     answers = Answers(
         title=title or f"{message}, because {MARK} the cause", systems=_systems(facts, evidence)
     )
-    found = _Found(evidence, signatures, facts.versions, setting, finding, len(hosts) > 1)
+    symptoms = tuple(
+        match.playbook.id for match in diagnosis.playbooks[:1] if match.share >= SYMPTOM_AT
+    )
+    found = _Found(evidence, signatures, facts.versions, setting, finding, len(hosts) > 1, symptoms)
     return _record(_free_id(title or message, knowledge), answers, found)
 
 
@@ -125,6 +131,7 @@ def _record(identifier: str, answers: Answers, found: _Found) -> Incident:
         title=answers.title or f"{MARK} the symptom and its cause, in one line",
         kind=Kind.INCIDENT,
         systems=answers.systems or (NO_SYSTEM,),
+        symptoms=found.symptoms,
         environment=Environment(
             frameworks=dict.fromkeys(found.versions, "any"),
             hardware=f"{MARK} which GPUs and network, how many",

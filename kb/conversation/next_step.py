@@ -15,6 +15,7 @@ from kb.diagnosis import (
     Standing,
     command_for,
     next_check,
+    symptom_leads,
     weighed_playbooks,
 )
 from kb.diagnosis.confidence import belief_of_causes
@@ -70,12 +71,13 @@ def _in_equal_parts(
 
 
 def symptom_of(conversation: Conversation, knowledge: KnowledgeBase) -> PlaybookMatch | None:
-    """The symptom, where it is likelier than any record: then its cause is not known."""
-    playbooks = playbooks_of(conversation, knowledge)
-    if conversation.verdict is Verdict.MATCH or not playbooks:
+    """The symptom, where it is known better than its cause."""
+    if conversation.verdict is Verdict.MATCH:
         return None
-    best = conversation.matches[0].confidence if conversation.matches else 0.0
-    return playbooks[0] if playbooks[0].confidence > best else None
+    playbooks = playbooks_of(conversation, knowledge)
+    only_words = not (conversation.diagnosis.evidence.is_log or conversation.statements)
+    leads = symptom_leads(playbooks, conversation.matches, in_words=only_words)
+    return playbooks[0] if leads else None
 
 
 def cause_shown(

@@ -134,7 +134,7 @@ def _way_forward(diagnosis: Diagnosis, language: Language) -> Iterator[tuple[str
         yield from _first_step(diagnosis.matches[:1], language)
         return
     leading = diagnosis.playbooks[0]
-    share, playbook = percent(leading.confidence), leading.playbook
+    share, playbook = percent(leading.share), leading.playbook
     title = in_language(playbook.title, language)
     yield say("symptom", language, share=share, title=title, id=playbook.id), ""
     what, command = in_a_row(playbook.body.secure, language), collecting(playbook)

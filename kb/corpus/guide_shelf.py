@@ -20,7 +20,7 @@ from kb.corpus.guide_document import (
 from kb.corpus.symptom_names import SymptomNames
 from kb.corpus.tier import Tier
 from kb.guides import Guide
-from kb.incident import Kind
+from kb.incident import Incident, Kind
 from kb.playbook import Playbook
 
 
@@ -85,6 +85,20 @@ class GuideShelf:
             )
             for playbook in self.playbooks
         }
+
+    def symptoms_of(self, incident: Incident) -> frozenset[str]:
+        """The playbooks of what is seen where an incident happens: those that it names, and those
+        of whose causes it is one."""
+        return self._naming.get(incident.id, frozenset()).union(incident.header.symptoms)
+
+    @cached_property
+    def _naming(self) -> Mapping[str, frozenset[str]]:
+        """By incident: the playbooks a cause of which names it."""
+        naming: dict[str, set[str]] = {}
+        for playbook, incidents in self.incidents_of.items():
+            for incident in incidents:
+                naming.setdefault(incident, set()).add(playbook)
+        return {incident: frozenset(playbooks) for incident, playbooks in naming.items()}
 
     @cached_property
     def patterns(self) -> Scanner:

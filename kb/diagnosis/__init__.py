@@ -16,13 +16,14 @@ from kb.diagnosis.model import (
     Question,
     Why,
     first_question,
+    symptom_leads,
     to_question,
 )
 from kb.diagnosis.next_check import command_for, next_check
 from kb.diagnosis.observed import Standing, likelihood_ratios, named_incidents, weighed_playbooks
 from kb.diagnosis.outputs import OutputsRead, ReadOutput, read_text
 from kb.diagnosis.playbooks import playbooks_for
-from kb.diagnosis.retrieval import to_query
+from kb.diagnosis.query import to_query
 
 __all__ = [
     "DONT_KNOW",
@@ -50,6 +51,7 @@ __all__ = [
     "next_check",
     "playbooks_for",
     "read_text",
+    "symptom_leads",
     "to_query",
     "to_question",
     "weigh",

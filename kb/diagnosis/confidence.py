@@ -28,9 +28,9 @@ _SPEAK_ALONE = ("strong_signatures", "weak_signatures")
 _SPEAK_TOGETHER = ("coverage", "cosine")
 
 PLAYBOOK_WEIGHTS = PlaybookFeatures(
-    lines=2.9, named=2.7, contained=0.7, coverage=4.9, cosine=6.7, linked=2.6
+    lines=2.8, named=2.2, contained=0.7, coverage=4.7, cosine=7.0, linked=2.5
 )
-PLAYBOOK_BIAS = -8.9
+PLAYBOOK_BIAS = -8.7
 """In log odds, fitted by `make playbook-weights`. None of the features leads to a playbook alone:
 neither one line, nor a name, nor an incident that is likely and that its causes name."""
 

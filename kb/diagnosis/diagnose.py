@@ -26,9 +26,11 @@ from kb.diagnosis.next_check import next_check
 from kb.diagnosis.observed import Standing, after_readings
 from kb.diagnosis.outputs import OutputsRead, read_outputs
 from kb.diagnosis.playbooks import playbooks_for
+from kb.diagnosis.query import to_query
 from kb.diagnosis.rejection import explain_rejections
-from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve, to_query
+from kb.diagnosis.retrieval import ScoredCandidate, no_failure_is_seen, retrieve
 from kb.diagnosis.scan import RangeScan, ScannedLog, scan_log
+from kb.diagnosis.symptoms import may_be_question, may_have_symptom
 from kb.evidence import Evidence, collect
 from kb.incident import Kind
 from kb.job import Analysis, analyse
@@ -48,9 +50,6 @@ from kb.verdict import (
 
 MAX_CANDIDATES = 40
 """Maximum number of records kept for a conversation; the rest are too unlikely for a question."""
-
-MAX_QUESTION_LINES = 2
-"""A text of more lines is no short question."""
 
 MIN_CONFIDENCE = 0.0001
 """Confidences are rounded to four digits; a record below this value is not a candidate."""
@@ -162,7 +161,7 @@ def _standing(
 ) -> Standing:
     """What is believed by the lines of the input, and then by the outputs of checks in it."""
     standing = Standing(tuple(opinion.known))
-    if read.shows_fault or _has_symptom(opinion.evidence, analysis):
+    if read.shows_fault or may_have_symptom(opinion.evidence) or _failed(analysis):
         with contained("no playbook is named", notify):
             playbooks = playbooks_for(opinion.evidence, opinion.known, knowledge)
             standing = msgspec.structs.replace(standing, playbooks=playbooks)
@@ -172,20 +171,9 @@ def _standing(
     return standing
 
 
-def _has_symptom(evidence: Evidence, analysis: Analysis | None) -> bool:
-    """Whether something is wrong, or asked; the words of a log that only goes on say nothing."""
-    return (
-        evidence.states_failure or evidence.told or _may_be_question(evidence) or _failed(analysis)
-    )
-
-
 def _names_symptom(evidence: Evidence, playbooks: Sequence[PlaybookMatch]) -> bool:
     """Whether somebody asks about a symptom; a whole log may speak of one in passing."""
-    return _may_be_question(evidence) and bool(playbooks) and playbooks[0].share >= SYMPTOM_AT
-
-
-def _may_be_question(evidence: Evidence) -> bool:
-    return evidence.total_lines <= MAX_QUESTION_LINES
+    return may_be_question(evidence) and bool(playbooks) and playbooks[0].share >= SYMPTOM_AT
 
 
 class _Opinion(msgspec.Struct, frozen=True):
@@ -315,7 +303,7 @@ def _show_at(evidence: Evidence, *, no_failure: bool) -> float:
     """The confidence of the first incident from which on some are shown."""
     if no_failure and evidence.made_progress:
         return SHOW_CALM_AT
-    return SHOW_QUIET_AT if no_failure or _may_be_question(evidence) else SHOW_AT
+    return SHOW_QUIET_AT if no_failure or may_be_question(evidence) else SHOW_AT
 
 
 def _ended_well(analysis: Analysis | None) -> bool:

@@ -51,6 +51,8 @@ class Features(msgspec.Struct, frozen=True):
     """1 when a version in the log has the fix, or is not of those that the record is about."""
     absent_system: float = 0.0
     """1 when a system that the record is about is said not to be used."""
+    other_symptom: float = 0.0
+    """How surely the symptom is none of those of the record. 0 to 1."""
 
 
 class PlaybookFeatures(msgspec.Struct, frozen=True):
@@ -70,7 +72,7 @@ class PlaybookFeatures(msgspec.Struct, frozen=True):
     cosine: float = 0.0
     """Cosine of the nearest of its names. 0 to 1."""
     linked: float = 0.0
-    """Confidence of the incidents that its causes name. 0 to 1."""
+    """Confidence of the incidents where its symptom is seen. 0 to 1."""
 
 
 class FeatureRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

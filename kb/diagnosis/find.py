@@ -11,7 +11,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.corpus.document import from_payload
 from kb.corpus.guide_document import from_guide_payload
 from kb.corpus.tier import TierName
-from kb.diagnosis.retrieval import to_query
+from kb.diagnosis.query import to_query
 from kb.evidence import Evidence, collect
 from kb.guides import Record
 from kb.incident import Kind

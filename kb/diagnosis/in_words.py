@@ -23,6 +23,10 @@ _GUESS = (
     "Nothing known matches, and the symptom is a guess. Add the first error of all ranks, with the"
     " lines before it."
 )
+_GUESS_AND_CAUSES = (
+    "The symptom is a guess, and no cause is likely yet. Add the first error of all ranks, with the"
+    " lines before it."
+)
 _NOTHING = (
     "Nothing known matches. Add the first error of all ranks, with the lines before it, the"
     " versions and the launch command."
@@ -46,7 +50,9 @@ def without_incident(diagnosis: Diagnosis) -> str:
     if evidence.is_log and not evidence.states_failure:
         return f"{_NO_FAILURE}{'' if diagnosis.playbooks else _DESCRIBE}"
     if diagnosis.playbooks:
-        return _SYMPTOM if diagnosis.playbooks[0].share >= SYMPTOM_AT else _GUESS
+        if diagnosis.playbooks[0].share >= SYMPTOM_AT:
+            return _SYMPTOM
+        return _GUESS_AND_CAUSES if diagnosis.matches else _GUESS
     return _NOTHING if evidence.states_failure else _NOTHING_SAID
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -14,7 +15,7 @@ from kb.job import Job
 from kb.lead import Lead
 from kb.playbook import Playbook
 from kb.questions import Belief, QuestionPlan, next_question, seen_in
-from kb.verdict import Verdict, decide
+from kb.verdict import LIKELY_AT, SYMPTOM_GUESS_AT, Verdict, decide
 
 MAX_MATCHES_SHOWN = 5
 """Default number of matches shown; nobody reads more than fit on a screen."""
@@ -130,18 +131,28 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
     @property
     def symptom_leads(self) -> bool:
-        """Whether a playbook is likelier than each incident: the symptom is known, its cause is
-        not."""
-        if self.verdict is Verdict.MATCH or not self.playbooks:
+        """Whether the symptom is known better than its cause."""
+        if self.verdict is Verdict.MATCH:
             return False
-        best = self.matches[0].confidence if self.matches else 0.0
-        return self.playbooks[0].confidence > best
+        return symptom_leads(self.playbooks, self.matches, in_words=not self.evidence.is_log)
 
     @property
     def question(self) -> Question | None:
         """The most informative question, computed lazily."""
         plan = first_question(self)
         return to_question(plan) if plan else None
+
+
+def symptom_leads(
+    playbooks: Sequence[PlaybookMatch], matches: Sequence[Match], *, in_words: bool
+) -> bool:
+    """Whether a playbook is likelier than each incident. What is told in words names a symptom more
+    often than a cause: there a fair guess at it is enough, if no incident is likely."""
+    if not playbooks:
+        return False
+    best = matches[0].confidence if matches else 0.0
+    guessed = in_words and playbooks[0].share >= SYMPTOM_GUESS_AT
+    return playbooks[0].confidence > best or (guessed and best < LIKELY_AT)
 
 
 def first_question(diagnosis: Diagnosis) -> QuestionPlan | None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
 
 from index.documents import Pattern
 from kb.corpus.base import KnowledgeBase
-from kb.corpus.symptom_names import Likeness
-from kb.corpus.tier import TierName
 from kb.diagnosis.confidence import share_among_playbooks
 from kb.diagnosis.features import PlaybookFeatures
 from kb.diagnosis.model import Match, PlaybookMatch
-from kb.diagnosis.retrieval import to_query
+from kb.diagnosis.symptoms import symptom_features
 from kb.evidence import Evidence
-from kb.evidence.paces import slowness_in
 
 MAX_PLAYBOOKS = 3
 """Number of playbooks of a diagnosis; a person who is in a hurry reads the first."""
@@ -28,15 +27,6 @@ MIN_PLAYBOOK_CONFIDENCE = 0.0001
 
 MIN_LEADING_SHARE = 0.05
 """The same for the first: a real report whose best playbook has less is seldom helped."""
-
-MAX_NAMED_LINES = 10
-"""Lines compared with the names of symptoms, most telling first."""
-
-MAX_LINES = 1.0
-"""Of the lines of a symptom: one crash prints several of them."""
-
-MAX_CONTAINED = 3.0
-"""Of the words of a name in a sentence (1 = one rare word): three are enough."""
 
 
 def playbooks_for(
@@ -85,33 +75,13 @@ def playbook_features(
     evidence: Evidence, incidents: Sequence[Match], knowledge: KnowledgeBase
 ) -> list[PlaybookFeatures]:
     """Of all playbooks, in the order of the shelf. `incidents` are those that may be the cause."""
-    slowness = list(filter(None, (slowness_in(line.text) for line in evidence.lines)))
-    printed = (part for line in evidence.lines for part in (line.text, *line.stack))
-    seen = knowledge.guides.symptom_lines("\n".join([*printed, *slowness]))
-    declaring = Counter(pattern for patterns in seen.values() for pattern in patterns)
-    found = {one.id: one for one in knowledge.search(to_query(evidence), TierName.GUIDES)}
-    likeness = knowledge.guides.symptom_names.likeness(
-        [*(line.text for line in evidence.lines[:MAX_NAMED_LINES]), *slowness]
-    )
-    playbooks = knowledge.guides.playbooks
-    # What the search did not bring up is at most as near as the last of what it did.
-    near = [found[one.id] for one in playbooks if one.id in found]
-    coverage = min((one.coverage for one in near), default=0.0)
-    cosine = min((one.cosine for one in near if one.cosine > 0), default=0.0)
-    features = []
-    for playbook in playbooks:
-        candidate = found.get(playbook.id)
-        named = likeness.get(playbook.id, Likeness())
-        linked = knowledge.guides.incidents_of[playbook.id]
-        lines = sum(1 / declaring[pattern] for pattern in seen[playbook.id])
-        features.append(
-            PlaybookFeatures(
-                lines=min(lines, MAX_LINES),
-                named=named.shared,
-                contained=min(named.contained, MAX_CONTAINED),
-                coverage=candidate.coverage if candidate else coverage,
-                cosine=max(candidate.cosine if candidate else 0.0, cosine),
-                linked=sum(one.confidence for one in incidents if one.incident.id in linked),
-            )
+    linked: dict[str, float] = defaultdict(float)
+    for one in incidents:
+        for name in knowledge.guides.symptoms_of(one.incident):
+            linked[name] += one.confidence
+    return [
+        msgspec.structs.replace(features, linked=linked[playbook.id])
+        for playbook, features in zip(
+            knowledge.guides.playbooks, symptom_features(evidence, knowledge), strict=True
         )
-    return features
+    ]

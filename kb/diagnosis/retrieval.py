@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from index.documents import Candidate, Pattern, Query
+from index.documents import Candidate, Pattern
 from index.progress import Notify, silent_notify
 from kb.containment import surviving
 from kb.corpus.base import KnowledgeBase
@@ -15,23 +15,13 @@ from kb.corpus.document import Entry, declared_pattern, from_payload
 from kb.diagnosis.contradictions import Stated, stated_in
 from kb.diagnosis.features import Features
 from kb.diagnosis.model import By, Why
-from kb.evidence import Evidence, EvidenceLine, SignatureHit, fact_words
+from kb.diagnosis.query import to_query
+from kb.diagnosis.symptoms import apart, may_have_symptom, symptom_shares
+from kb.evidence import Evidence, EvidenceLine, SignatureHit
 from kb.evidence.endings import says_end
-from kb.evidence.glossary import has_chinese, translate
 from kb.evidence.markers import Grade
 from kb.evidence.notices import is_notice
 from kb.incident import Incident, Kind, Strength
-
-MAX_QUERY_LINES = 60
-"""Number of lines searched by words; the most informative come first, later ones cost time."""
-
-MAX_QUERY_PASSAGES = 2
-"""Number of encoded passages, about 3 ms each: the whole input, and its informative lines."""
-
-MAX_PASSAGE_LINES = 8
-"""Lines of one passage; more rarely fit into its characters."""
-MAX_PASSAGE_CHARACTERS = 900
-"""Characters per passage; the encoder truncates at 256 tokens anyway."""
 
 MAX_WHY_LINES = 4
 """Maximum number of lines quoted for one record."""
@@ -86,52 +76,31 @@ def retrieve(
     if not evidence.lines:
         return []
     stated = stated_in(evidence)
+    shares = symptom_shares(evidence, knowledge) if may_have_symptom(evidence) else {}
+
+    def scored(candidate: Candidate) -> ScoredCandidate:
+        entry = from_payload(candidate.payload)
+        other_symptom = apart(shares, knowledge.guides.symptoms_of(entry.incident))
+        return _scored(candidate, entry, evidence, stated, other_symptom)
+
     return list(
         surviving(
             knowledge.search(to_query(evidence)),
-            lambda candidate: _scored(candidate, from_payload(candidate.payload), evidence, stated),
+            scored,
             lambda candidate: f"the record {candidate.id} is left out",
             notify,
         )
     )
 
 
-def to_query(evidence: Evidence) -> Query:
-    """The query for the index: informative lines for words, a summary of them for meaning."""
-    lines = [_searchable(line) for line in evidence.lines[:MAX_QUERY_LINES]]
-    return Query(
-        lines=(*lines, fact_words(evidence.facts)),
-        passages=tuple(dict.fromkeys(filter(None, _passages(evidence))))[:MAX_QUERY_PASSAGES],
-        tags=frozenset(evidence.facts.systems),
-        patterns=frozenset(hit.pattern for hit in evidence.hits),
-    )
-
-
-def _searchable(line: EvidenceLine) -> str:
-    words = " ".join([line.masked, *line.stack])
-    return f"{words} {translate(words)}" if has_chinese(words) else words
-
-
-def _passages(evidence: Evidence) -> Iterable[str]:
-    telling = [line for line in evidence.lines if line.grade >= Grade.HINT][:MAX_PASSAGE_LINES]
-    in_order = sorted(evidence.lines, key=lambda line: (line.file or "", line.number))
-    whole = translate("\n".join(line.masked for line in in_order))
-    if evidence.human_written or len(whole) <= MAX_PASSAGE_CHARACTERS:
-        yield whole[:MAX_PASSAGE_CHARACTERS]
-    if telling:
-        yield translate("\n".join(line.masked for line in telling))[:MAX_PASSAGE_CHARACTERS]
-    else:
-        yield whole[:MAX_PASSAGE_CHARACTERS]
-
-
 def _scored(
-    candidate: Candidate, entry: Entry, evidence: Evidence, stated: Stated
+    candidate: Candidate, entry: Entry, evidence: Evidence, stated: Stated, other_symptom: float
 ) -> ScoredCandidate:
     declared = {declared_pattern(one): one.strength for one in entry.incident.header.signatures}
     hits = [hit for hit in evidence.hits if hit.pattern in declared]
     return ScoredCandidate(
         incident=entry.incident,
-        features=_features(candidate, entry, declared, hits, evidence, stated),
+        features=_features(candidate, entry, declared, hits, evidence, stated, other_symptom),
         why=_why(hits, candidate, evidence),
         has_signature=bool(hits),
         is_contradicted=stated.contradicts(entry, hits),
@@ -145,6 +114,7 @@ def _features(
     hits: Sequence[SignatureHit],
     evidence: Evidence,
     stated: Stated,
+    other_symptom: float,
 ) -> Features:
     def weigh(strength: Strength) -> float:
         return sum(
@@ -169,6 +139,7 @@ def _features(
         other_hardware=float(stated.other_hardware(entry)),
         after_fix=float(stated.after_fix(entry)),
         absent_system=float(stated.lacks_system(entry)),
+        other_symptom=other_symptom,
     )
 
 

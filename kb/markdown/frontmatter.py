@@ -209,7 +209,7 @@ def dump_header(header: AnyHeader) -> str:
     return text
 
 
-_INLINE_KEYS = frozenset({"systems", "lost_by"})
+_INLINE_KEYS = frozenset({"systems", "symptoms", "lost_by"})
 """Lists of single words."""
 
 

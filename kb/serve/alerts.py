@@ -161,8 +161,8 @@ def _message(alert: Alert, diagnosis: Diagnosis, answer: Answer, link: str) -> I
                 yield _fenced(command)
     else:
         yield _shown(without_incident(diagnosis))
-        for symptom in answer.playbooks[:1]:
-            yield f"Symptom: {_shown(symptom.title)} ({percent(symptom.confidence)})"
+        for symptom in diagnosis.playbooks[:1]:
+            yield f"Symptom: {_shown(symptom.playbook.title)} ({percent(symptom.share)})"
     if answer.verdict != Verdict.MATCH and answer.next:
         yield f"Check next: {_shown(answer.next.title)}"
         yield _fenced(answer.next.command)

@@ -96,9 +96,7 @@ def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     leading, *others = diagnosis.playbooks
     playbook = leading.playbook
     yield heading(f"Symptom: {playbook.title}")
-    yield indented(
-        Text.assemble((f"{percent(leading.confidence)} ", "bold"), (playbook.id, "cyan"))
-    )
+    yield indented(Text.assemble((f"{percent(leading.share)} ", "bold"), (playbook.id, "cyan")))
     yield indented(Text("Secure before a restart:"))
     yield from (indented(Text(f"- {what}"), 4) for what in playbook.body.secure)
     yield indented(Text("- by a script for every host:"), 4)
@@ -110,7 +108,7 @@ def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         yield indented(Text(f"Where: {header.where} ({header.cost.risk.in_words})"))
         yield indented(prose(f"Why: {step.why}"))
     if others:
-        named = ", ".join(f"{one.playbook.id} ({percent(one.confidence)})" for one in others)
+        named = ", ".join(f"{one.playbook.id} ({percent(one.share)})" for one in others)
         yield indented(Text(f"Or: {named}", "dim"))
     yield indented(Text(f"All checks and causes: kb show {playbook.id}", "dim"))
 

@@ -74,6 +74,7 @@ def test_one_good_file_passes(kb: Run, good: Path) -> None:
         ("signatures:\n", "signatures:\n- pattern: Error while\n  strength: strong\n", "SIG203"),
         ("## Distinguish\n\n", "## Distinguish\n\n- `no-such-record`: Is it?\n", "IDS402"),
         ("## Distinguish\n\n", f"## Distinguish\n\n- `{FOUNDING}`: Is it?\n", "IDS403"),
+        ("symptoms: [", "symptoms: [no-such-playbook, ", "IDS408"),
     ],
 )
 def test_wrong_file_is_reported_with_rule_place_and_help(

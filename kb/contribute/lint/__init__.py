@@ -21,8 +21,8 @@ from kb.contribute.lint.signatures import SIGNATURE_RULES
 from kb.corpus.directories import IncidentDirectories, RecordFile, markdown_files
 from kb.corpus.document import digest, from_payload
 from kb.errors import CorpusError, IncidentError
-from kb.guides import Guide, is_guide
-from kb.incident import Incident
+from kb.guides import Guide, is_guide, stated_kind
+from kb.incident import Incident, Kind
 from kb.log.clean import decode_path
 from kb.paths import packaged_incidents
 from kb.problem import Problem
@@ -68,7 +68,12 @@ def lint(paths: Sequence[Path], library: IncidentDirectories) -> tuple[int, list
     replaced = {file.path.stem for file in chosen}
     others = [file for key, file in known.items() if key not in replaced]
     problems = [
-        *_lint_incidents(_incidents(chosen), _incidents(others), library.directories),
+        *_lint_incidents(
+            _incidents(chosen),
+            _incidents(others),
+            library.directories,
+            [file.path.stem for file in (*chosen, *others) if _is_playbook(file)],
+        ),
         *_lint_guides(chosen, others, library.directories),
     ]
     return len(chosen), sorted(problems)
@@ -78,8 +83,15 @@ def _incidents(files: Iterable[RecordFile]) -> list[RecordFile]:
     return [file for file in files if not is_guide(file.head())]
 
 
+def _is_playbook(file: RecordFile) -> bool:
+    return stated_kind(file.head()) is Kind.PLAYBOOK
+
+
 def _lint_incidents(
-    chosen: Sequence[RecordFile], others: Sequence[RecordFile], directories: Sequence[Path]
+    chosen: Sequence[RecordFile],
+    others: Sequence[RecordFile],
+    directories: Sequence[Path],
+    playbooks: Sequence[str],
 ) -> Iterator[Problem]:
     if not chosen:
         return
@@ -88,7 +100,7 @@ def _lint_incidents(
     files, problems = read_all(chosen, accepted, chosen=True)
     yield from problems
     names = {file.name for file in files}
-    with LintContext([*rest, *files], directories) as context:
+    with LintContext([*rest, *files], directories, playbooks) as context:
         for rule in ALL_RULES:
             for file in files:
                 yield from _found(rule, file.name, partial(rule.check, file))

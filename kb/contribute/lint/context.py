@@ -30,7 +30,7 @@ from kb.corpus.sources import SourceContent
 from kb.corpus.sync import IndexSync
 from kb.corpus.tier import Tier, TierName
 from kb.diagnosis import Diagnosis, diagnose
-from kb.diagnosis.retrieval import to_query
+from kb.diagnosis.query import to_query
 from kb.diagnosis.scan import scan_log
 from kb.errors import IncidentError, OutputError
 from kb.files import write_whole
@@ -53,9 +53,15 @@ class LintContext:
     """
 
     def __init__(
-        self, files: Sequence[CheckedFile], directories: Sequence[Path], *, kept: bool = True
+        self,
+        files: Sequence[CheckedFile],
+        directories: Sequence[Path],
+        playbooks: Collection[str] = (),
+        *,
+        kept: bool = True,
     ) -> None:
-        self.files, self._kept = files, kept
+        """`playbooks`: the ids that an incident can name as its symptoms."""
+        self.files, self.playbooks, self._kept = files, playbooks, kept
         self.chosen = [file for file in files if file.chosen]
         self.problems: list[Problem] = []
         """Of files whose evidence cannot be searched with."""

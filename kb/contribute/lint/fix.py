@@ -89,6 +89,7 @@ def _once(incident: Incident) -> Incident:
         header=msgspec.structs.replace(
             header,
             systems=_unique(header.systems),
+            symptoms=_unique(header.symptoms),
             signatures=_unique(header.signatures),
             references=_unique(header.references),
             aliases=_unique(header.aliases),

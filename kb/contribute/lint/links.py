@@ -170,12 +170,42 @@ class LinkNotHttp(TextRule):
                 yield self.problem(file, target, f"the link `{target}` is not http(s)")
 
 
+class UnknownSymptom(Rule):
+    """The `symptoms` of a record are ids of playbooks.
+
+    Where somebody describes another symptom than those of a record, the record is less likely. A
+    name that no playbook has says nothing.
+
+    Wrong:
+
+    ```yaml
+    symptoms: [hangs]
+    ```
+
+    Right, with an id listed by `kb list --kind playbook`:
+
+    ```yaml
+    symptoms: [hang-at-start]
+    ```
+    """
+
+    code = "IDS408"
+    help = "use an id listed by `kb list --kind playbook`"
+
+    def finish(self, context: LintContext) -> Iterator[Problem]:
+        for file in context.chosen:
+            for name in file.incident.header.symptoms:
+                if name not in context.playbooks:
+                    yield self.problem(file, "symptoms:", f"unknown playbook `{name}`")
+
+
 LINK_RULES: tuple[Rule, ...] = (
     IdGivenTwice(),
     UnknownIncident(),
     DistinguishedFromItself(),
     OneSidedDistinction(),
     LinkNotHttp(),
+    UnknownSymptom(),
 )
 
 

@@ -232,7 +232,7 @@ def what_leads(conversation: Conversation, knowledge: KnowledgeBase) -> str:
         title = in_language(shown[0].title, language)
         return say("leads-cause", language, cause=cause, title=title)
     if symptom:
-        share, playbook = percent(symptom.confidence), symptom.playbook
+        share, playbook = percent(symptom.share), symptom.playbook
         title = in_language(playbook.title, language)
         return say("symptom", language, share=share, title=title, id=playbook.id)
     for match in conversation.matches[:1]:

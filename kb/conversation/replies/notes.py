@@ -221,7 +221,7 @@ def _cause(conversation: Conversation, knowledge: KnowledgeBase) -> str:
     symptom = symptom_of(conversation, knowledge)
     incident = first_record(conversation)
     if symptom:
-        playbook, share = symptom.playbook, percent(symptom.confidence)
+        playbook, share = symptom.playbook, percent(symptom.share)
         title = in_language(playbook.title, language)
         known = say("note-symptom", language, share=share, title=title, id=playbook.id)
         return f"{known} {say('note-no-cause', language)}"

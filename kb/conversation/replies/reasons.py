@@ -224,7 +224,7 @@ def _why_symptom(
     symptom: PlaybookMatch, conversation: Conversation, knowledge: KnowledgeBase
 ) -> Answer:
     language, playbook = conversation.language, symptom.playbook
-    share = percent(symptom.confidence)
+    share = percent(symptom.share)
     often = [cause.cause for cause in playbook.body.causes if cause.share is Share.OFTEN]
     causes = " ".join(prose(cause, language) for cause in often[:_MAX_CAUSES_NAMED])
     title = in_language(playbook.title, language)

@@ -49,6 +49,7 @@ def answer_page(pages: Pages, diagnosis: Diagnosis) -> str:
         risk=diagnosis.next.check.header.cost.risk.in_words if diagnosis.next else None,
         is_match=answer.verdict == Verdict.MATCH,
         playbook=None if answer.verdict == Verdict.MATCH else next(iter(answer.playbooks), None),
+        share=diagnosis.playbooks[0].share if diagnosis.playbooks else None,
         notices=without_secrets(list(diagnosis.notices)),
         quoted=_quoted(diagnosis, best.why if best else ()),
         left_out=max(0, len(diagnosis.evidence.lines) - _MAX_LINES),
