@@ -9,10 +9,12 @@ from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, in_language, joined, say
 from kb.conversation.leads import say_leads
 from kb.conversation.speech import (
+    cite,
     describe_step,
     described_check,
     in_a_row,
     location,
+    prose,
     quote,
     quote_with_location,
     say_ahead,
@@ -26,7 +28,12 @@ from kb.evidence.markers import Grade
 from kb.incident import Kind
 from kb.job import QuotedLine
 from kb.outcome import Outcome
-from kb.verdict import Verdict, percent
+from kb.playbook import Share
+from kb.verdict import FITS_AT, Verdict, percent
+
+_MAX_CAUSES_NAMED = 3
+_MAX_INCIDENTS_NAMED = 2
+"""Causes of a leading symptom, and incidents that it may be: more is a list that nobody reads."""
 
 
 def opening(diagnosis: Diagnosis, language: Language, earlier: Iterable[Outcome] = ()) -> Turn:
@@ -136,11 +143,29 @@ def _way_forward(diagnosis: Diagnosis, language: Language) -> Iterator[tuple[str
     leading = diagnosis.playbooks[0]
     share, playbook = percent(leading.share), leading.playbook
     title = in_language(playbook.title, language)
-    yield say("symptom", language, share=share, title=title, id=playbook.id), ""
+    named = say("symptom", language, share=share, title=title, id=playbook.id)
+    behind = _behind(diagnosis, language) if diagnosis.symptom_leads else ()
+    yield " ".join([named, *behind]), ""
     what, command = in_a_row(playbook.body.secure, language), collecting(playbook)
     yield say("secure", language, what=what, command=command), ""
     if diagnosis.next:
         yield described_check(diagnosis.next, language), diagnosis.next.check.id
+
+
+def _behind(diagnosis: Diagnosis, language: Language) -> Iterator[str]:
+    """What a leading symptom most often comes from, and the incidents that it may be."""
+    causes = diagnosis.playbooks[0].playbook.body.causes
+    often = [cause.cause for cause in causes if cause.share is Share.OFTEN][:_MAX_CAUSES_NAMED]
+    if often:
+        told = " ".join(prose(cause, language) for cause in often).rstrip(".。")
+        yield say("often-behind", language, causes=told)
+    likely = [match for match in diagnosis.matches if match.confidence >= FITS_AT]
+    if likely:
+        records = [
+            f"{cite(match.incident, language)} ({percent(match.confidence)})"
+            for match in likely[:_MAX_INCIDENTS_NAMED]
+        ]
+        yield say("may-be", language, records=joined(records, language))
 
 
 def _first_step(matches: Iterable[Match], language: Language) -> Iterator[tuple[str, str]]:
