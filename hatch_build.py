@@ -20,9 +20,9 @@ class PackedIndexHook(BuildHookInterface[Any]):
         """Called before the files of the wheel are collected."""
         root = Path(self.root)
         sys.path.insert(0, self.root)
-        from kb.paths import packed_guides, packed_index
+        from kb.paths import packed_answers, packed_guides, packed_index
 
-        targets = (packed_index(), packed_guides())
+        targets = (packed_index(), packed_guides(), packed_answers())
         made = min(path.stat().st_mtime if path.exists() else 0 for path in targets)
         if _latest_change(root) > made:
             _pack()

@@ -52,6 +52,11 @@ def packed_guides() -> Path:
     return packed_index().with_name("guides.sqlite.zst")
 
 
+def packed_answers() -> Path:
+    """The index of the table of questions, made like `packed_index`."""
+    return packed_index().with_name("answers.sqlite.zst")
+
+
 def state_directory() -> Path:
     """Where the last searches are kept; `KB_STATE` overrides the platform's choice."""
     override = os.environ.get("KB_STATE")

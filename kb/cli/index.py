@@ -9,7 +9,13 @@ import click
 from index.documents import Changes
 from kb.cli import incidents_option
 from kb.cli.terminal import progress, put, say
-from kb.corpus.sync import curated_sync, guides_sync, index_path, load_in_background
+from kb.corpus.sync import (
+    answers_sync,
+    curated_sync,
+    guides_sync,
+    index_path,
+    load_in_background,
+)
 from kb.settings import load_settings
 
 
@@ -27,10 +33,12 @@ def command(rebuild: bool, incidents: tuple[Path, ...]) -> None:
         changes, problems = curated_sync(settings, encoder, report, say).update(rebuild=rebuild)
         guides, wrong = guides_sync(settings, encoder, report, say).update(rebuild=rebuild)
         problems += wrong
+        answers, _none = answers_sync(settings, encoder, report, say).update(rebuild=rebuild)
     for problem in problems:
         say(str(problem))
     put(_said(changes, "incidents"))
     put(_said(guides, "checks and playbooks"))
+    put(_said(answers, "answers"))
     put(f"index: {index_path(settings)}")
     if problems:
         say(f"{len({problem.path for problem in problems})} files skipped; fix them as shown")

@@ -28,7 +28,7 @@ from kb.conversation.replies.answer import (
 from kb.conversation.replies.light import clue_of, in_its_light
 from kb.conversation.speech import beginning, describe_change, tool_turn
 from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement, Turn, combine, rank
-from kb.conversation.subject import is_question
+from kb.conversation.subject import asks, is_question
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Match, first_question
 from kb.log.clean import replace_surrogates, strip_controls
@@ -213,7 +213,7 @@ def _heard(
         if is_bare(conversation):
             return _diagnosed(conversation, text, knowledge)
         clue = clue_of(text, conversation, knowledge)
-        noted = near_question(text, conversation) if is_question(text) else None
+        noted = near_question(text, conversation, knowledge) if asks(text) else None
         noted = noted or not_understood("noted-clue" if clue else "noted", conversation, knowledge)
         kept = conversation.with_statement(Statement(text))
         light = in_its_light(text, conversation, conversation, knowledge)

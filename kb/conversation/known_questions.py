@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Set
 from functools import cache, lru_cache
-from pathlib import Path
 
 import msgspec
 
+from index.documents import Query
 from index.tokens import STOPWORDS, fold, is_pair, tokenize
+from kb.answers import KnownQuestion, known_questions
 from kb.conversation.act_model import in_english
 from kb.conversation.language import Language
 from kb.conversation.phrases import harm_of
 from kb.conversation.subject import is_question
 from kb.conversation.terms import asked_term, compared_terms
+from kb.corpus.answer_document import from_answer_payload
+from kb.corpus.base import KnowledgeBase
+from kb.corpus.tier import TierName
+from kb.evidence.glossary import has_chinese, translate
 
 SURE = 1.2
 """Likeness, from 0 to 2, from which on a question with the topic of a row is that of the row."""
@@ -30,6 +34,10 @@ WHOLE = 1.7
 """The same without its topic: hardly a word is another one."""
 NEAR = 1.0
 """The same where nothing else answers, and the question or the case has the row's topic."""
+MEANT_SURE = 1.1
+"""Likeness by meaning and words, from 0 to 1.6, from which on a question is that of a row."""
+MEANT_NEAR = 0.9
+"""The same where nothing else answers."""
 _TELLING = 0.55
 """Weight of a word that a question is about; a row without it answers another one."""
 _TOPIC = 0.4
@@ -45,6 +53,11 @@ _MIN_WORDS = 2
 """Of a question, and of those that it shares; one word asks what it means."""
 _MIN_WEIGHT = 0.8
 """Of the words that it shares."""
+_SHARED_WORDS = 0.3
+"""Weight of the likeness by words beside that by meaning: of wordings that are asked without
+themselves, most find their row with it."""
+_MIN_CHARACTERS = 6
+"""Of a question whose meaning is compared."""
 _PROPOSES = re.compile(
     r"\bwhy (?:not|don.?t)\b|\b(?:can|couldn)(?:.?t|not) (?:i|we|you)\b"
     r"|为(?:什么|啥)不|不能(?:直接|就)",
@@ -61,30 +74,6 @@ _MAX_CHARACTERS = 200
 """Of a question; a longer text tells something."""
 
 
-class KnownQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question, in several wordings of both languages, and its answer."""
-
-    asks: tuple[str, ...]
-    about: tuple[str, ...]
-    """Words of its topic, in lower case."""
-    en: str
-    zh: str
-    source: str
-    """The address of a page with the main fact."""
-
-    def answer(self, language: Language) -> str:
-        """The answer in a language."""
-        return self.zh if language is Language.CHINESE else self.en
-
-    def may_answer(self, text: str) -> bool:
-        """Whether it tells how to do something where a question asks for that."""
-        return not _HOW_TO.search(text) or any(map(_HOW_TO.search, self.asks))
-
-    def is_about(self, words: Set[str]) -> bool:
-        """Whether words have its topic."""
-        return any(_words(topic) <= words for topic in self.about)
-
-
 def may_be_known(text: str) -> bool:
     """Whether a text is a question that the table has, if the case is about its systems. What a
     term means, the glossary tells; leave for what does harm is another matter."""
@@ -92,7 +81,7 @@ def may_be_known(text: str) -> bool:
         return False
     found, likeness = _nearest(text, None)
     return found is not None and (
-        likeness >= WHOLE or (likeness >= SURE and found.is_about(_words(text)))
+        likeness >= WHOLE or (likeness >= SURE and is_about(found, _words(text)))
     )
 
 
@@ -106,15 +95,22 @@ def question_near(text: str, case: str) -> KnownQuestion | None:
     """The row that is nearest to a question about a `case`, whose words may hold its topic."""
     told = _told(f"{text}\n{case}")
     found, likeness = _nearest(text, told)
-    return found if found and likeness >= NEAR and found.is_about(told) else None
+    return found if found and likeness >= NEAR and is_about(found, told) else None
 
 
-@cache
-def known_questions() -> tuple[KnownQuestion, ...]:
-    """All of them."""
-    files = sorted(Path(__file__).with_name("questions").glob("*.toml"))
-    rows = [row for file in files for row in tomllib.loads(file.read_text("utf-8"))["row"]]
-    return msgspec.convert(rows, tuple[KnownQuestion, ...])
+def answer_in(question: KnownQuestion, language: Language) -> str:
+    """The answer in a language."""
+    return question.zh if language is Language.CHINESE else question.en
+
+
+def is_about(question: KnownQuestion, words: Set[str]) -> bool:
+    """Whether words have its topic."""
+    return any(_words(topic) <= words for topic in question.about)
+
+
+def _may_answer(question: KnownQuestion, text: str) -> bool:
+    """Whether it tells how to do something where a question asks for that."""
+    return not _HOW_TO.search(text) or any(map(_HOW_TO.search, question.asks))
 
 
 class _Wording(msgspec.Struct, frozen=True):
@@ -126,11 +122,35 @@ class _Wording(msgspec.Struct, frozen=True):
     """Those of its words that name what it is about."""
 
 
+def question_meant(
+    texts: Iterable[str], case: str, knowledge: KnowledgeBase
+) -> tuple[KnownQuestion | None, float]:
+    """The row that one of some texts about a `case` means most likely, by meaning and words, and
+    how much, from 0 to 1.6; only of those whose topic was told."""
+    best: tuple[KnownQuestion | None, float] = None, 0.0
+    for text in dict.fromkeys(texts):
+        words = _words(text)
+        if not _MIN_CHARACTERS <= len(text) <= _MAX_CHARACTERS or not words:
+            continue
+        told = _told(f"{text}\n{case}")
+        query = Query(lines=(in_english(text),), passages=(translate(text),))
+        for candidate in knowledge.search(query, TierName.ANSWERS):
+            row = from_answer_payload(candidate.payload)
+            by_words = _table().likeness(row, words)
+            if not by_words and has_chinese(text):
+                continue  # its gloss may be of a few words that mean nothing
+            likeness = candidate.cosine + _SHARED_WORDS * by_words
+            if likeness > best[1] and is_about(row, told) and _may_answer(row, text):
+                best = row, likeness
+    return best
+
+
 class _Table:
     """The rows by their words."""
 
     def __init__(self, questions: Iterable[KnownQuestion]) -> None:
         self._questions = tuple(questions)
+        self._numbers = {one.id: number for number, one in enumerate(self._questions)}
         asked = [[_words(ask) for ask in one.asks] for one in self._questions]
         self._held = [_told("\n".join((*one.asks, *one.about, one.en))) for one in self._questions]
         """By row: all its words, and the parts of its names."""
@@ -161,6 +181,13 @@ class _Table:
             default=(0.0, 0),
         )
         return (self._questions[-best[1]] if found else None), best[0]
+
+    def likeness(self, row: KnownQuestion, words: frozenset[str]) -> float:
+        """How much a row is like a question of these words, from 0 to 2."""
+        weight, number = self._weight(words), self._numbers.get(row.id)
+        found = {one for word in words for one in self._wordings.get(word, ())}
+        own = (one for one in found if one.row == number)
+        return max((self._likeness(one, words, weight) for one in own), default=0.0)
 
     def _likeness(self, wording: _Wording, words: frozenset[str], weight: float) -> float:
         shared, held = words & wording.words, self._held[wording.row]
@@ -204,7 +231,7 @@ def _nearest(text: str, told: frozenset[str] | None) -> tuple[KnownQuestion | No
     if len(words) < _MIN_WORDS:
         return None, 0.0
     found, likeness = _table().nearest(words, told)
-    return (found, likeness) if found and found.may_answer(text) else (None, 0.0)
+    return (found, likeness) if found and _may_answer(found, text) else (None, 0.0)
 
 
 def _is_known(word: str, held: Set[str]) -> bool:

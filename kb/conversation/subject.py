@@ -23,6 +23,7 @@ _ASKS = re.compile(
     r"|要不要|行不行|是不是|有没有|可不可以|该不该|还是说?\S+(?:问题|原因)",
     re.IGNORECASE,
 )
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.?!])\s+|(?<=[。？！])\s*|\n+")
 _MEASURED = re.compile(
     r"\b\d+(?:\.\d+)?\s?(?:[kmgt]i?b?|%|ms|s|sec\w*|min\w*|hours?|h|gpus?|nodes?|ranks?|steps?"
     r"|workers?|cards?|w|c)\b|\d+\s*(?:卡|台|节点|分钟|小时|秒|步|张|个)",
@@ -46,6 +47,16 @@ _OF_JOBS = re.compile(
 def is_question(text: str) -> bool:
     """Whether a text asks something."""
     return _ASKS.search(text.strip()) is not None
+
+
+def asks(text: str) -> bool:
+    """Whether a sentence of a text asks something."""
+    return any(map(is_question, sentences_of(text)))
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text, with their marks."""
+    return [part for part in _BETWEEN_SENTENCES.split(text) if part.strip()]
 
 
 def is_statement(text: str) -> bool:

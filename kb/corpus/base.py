@@ -20,6 +20,7 @@ from kb.corpus.document import from_payload
 from kb.corpus.guide_shelf import GuideShelf
 from kb.corpus.sync import (
     IndexSync,
+    answers_sync,
     curated_sync,
     guides_sync,
     load_in_background,
@@ -174,4 +175,7 @@ class KnowledgeBase:
         # A fingerprint covers the files of every kind, so one look at them is enough for both.
         open_guides = lambda: of_guides.open(curated.snapshot.fingerprint)  # noqa: E731
         guides = Tier(TierName.GUIDES, open_guides, encoder, of_guides.open_again)
-        return cls(curated, encoder, {TierName.GUIDES: guides}, sync, of_guides, settings.covered)
+        of_answers = answers_sync(settings, encoder, report, notify)
+        answers = Tier(TierName.ANSWERS, of_answers.open, encoder, of_answers.open_again)
+        others = {TierName.GUIDES: guides, TierName.ANSWERS: answers}
+        return cls(curated, encoder, others, sync, of_guides, settings.covered)

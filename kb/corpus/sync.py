@@ -17,13 +17,14 @@ from index.progress import Notify, Report, silent_notify, silent_report
 from index.snapshot import Snapshot
 from index.store import Store
 from index.vector_cache import CachingEncoder, Lookup
+from kb.corpus.answer_document import AnswerTable
 from kb.corpus.directories import GuideDirectories, IncidentDirectories
 from kb.corpus.sources import DocumentSource
 from kb.corpus.tier import TierName
 from kb.evidence.markers import MARKER_PATTERNS
 from kb.files import write_whole
 from kb.log.clean import replace_surrogates
-from kb.paths import index_directory, packed_guides, packed_index
+from kb.paths import index_directory, packed_answers, packed_guides, packed_index
 from kb.problem import Problem, skipped
 from kb.settings import Settings
 
@@ -179,6 +180,19 @@ def guides_sync(
     return IndexSync(source, store, encoder, model, report, notify, packed_guides(), ())
 
 
+def answers_sync(
+    settings: Settings,
+    encoder: Callable[[], Encoder],
+    report: Report = silent_report,
+    notify: Notify = silent_notify,
+) -> IndexSync:
+    """The index of the table of questions."""
+    source, model = AnswerTable(), model_name(settings.model)
+    directory = index_directory(source.directories, model, TierName.ANSWERS)
+    store = Store(directory, shared=settings.shared_cache)
+    return IndexSync(source, store, encoder, model, report, notify, packed_answers(), ())
+
+
 def prepare(
     settings: Settings, report: Report = silent_report, notify: Notify = silent_notify
 ) -> None:
@@ -190,6 +204,7 @@ def prepare(
     encoder = lru_cache(1)(lambda: load_encoder(settings.model))
     curated_sync(settings, encoder, report, notify).open().close()
     guides_sync(settings, encoder, report, notify).open().close()
+    answers_sync(settings, encoder, report, notify).open().close()
 
 
 def pack_indexes(encoder: Callable[[], Encoder]) -> None:
@@ -201,6 +216,7 @@ def pack_indexes(encoder: Callable[[], Encoder]) -> None:
     """
     _pack(IncidentDirectories(), packed_index(), encoder, MARKER_PATTERNS)
     _pack(GuideDirectories(), packed_guides(), encoder, ())
+    _pack(AnswerTable(), packed_answers(), encoder, ())
 
 
 def _pack(

@@ -30,6 +30,8 @@ class TierName(StrEnum):
     """Reviewed records, of the package and of the team: they alone can be a match."""
     GUIDES = "guides"
     """Checks and playbooks, of the package and of the team: they lead to a match, and are none."""
+    ANSWERS = "answers"
+    """Answers to what people ask in between: they say nothing of a case."""
 
 
 class Tier:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kb.answers import known_questions
 from kb.conversation.known_questions import (
-    known_questions,
     may_be_known,
     question_known,
     question_near,

@@ -105,7 +105,7 @@ def normal(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -
     passage = passage_about(acted.text, conversation, knowledge)
     if passage:
         return with_passage(passage, "", conversation, knowledge)
-    near = near_question(conversation.turns[-1].text, conversation)
+    near = near_question(conversation.turns[-1].text, conversation, knowledge)
     if near:
         return near
     language = conversation.language

@@ -7,9 +7,16 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from index.tokens import tokenize
+from kb.answers import KnownQuestion
 from kb.check import Check
 from kb.conversation.done_steps import only_looks
-from kb.conversation.known_questions import KnownQuestion, question_near
+from kb.conversation.known_questions import (
+    MEANT_NEAR,
+    MEANT_SURE,
+    answer_in,
+    question_meant,
+    question_near,
+)
 from kb.conversation.language import Language, in_language, say, translation
 from kb.conversation.next_step import (
     Task,
@@ -31,6 +38,7 @@ from kb.conversation.speech import (
     tool_turn,
 )
 from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement
+from kb.conversation.subject import is_question, sentences_of
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
@@ -136,7 +144,7 @@ def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     passage = passage_about(text, conversation, knowledge)
     if passage:
         return with_passage(passage, "", conversation, knowledge)
-    near = near_question(text, conversation)
+    near = near_question(text, conversation, knowledge)
     if near:
         return near
     named = likeliest_by_words(text, knowledge)
@@ -155,9 +163,31 @@ def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     return Answer(text, shows=(f"{named.id}#{number}",), records=(named.id,))
 
 
-def near_question(text: str, conversation: Conversation) -> Answer | None:
+def near_question(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
     """The answer to the nearest question of the table; None where none is near."""
-    return of_table(question_near(text, subject_of(conversation)), conversation.language)
+    found = question_near(text, subject_of(conversation))
+    if found is None:
+        meant, likeness = _meant(text, conversation, knowledge)
+        found = meant if likeness >= MEANT_NEAR else None
+    return of_table(found, conversation.language)
+
+
+def meant_question(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Answer | None:
+    """The answer to the question of the table that a text means, if it surely means one."""
+    meant, likeness = _meant(text, conversation, knowledge)
+    return of_table(meant, conversation.language) if likeness >= MEANT_SURE else None
+
+
+def _meant(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> tuple[KnownQuestion | None, float]:
+    """The row that the text means, or one of its questions, or all of the message that it is of."""
+    last = conversation.turns[-1]
+    whole = [last.text] if last.speaker is Speaker.USER and text in last.text else []
+    asked = filter(is_question, sentences_of(text))
+    return question_meant([*asked, *whole], subject_of(conversation), knowledge)
 
 
 def subject_of(conversation: Conversation) -> str:
@@ -174,7 +204,7 @@ def of_table(question: KnownQuestion | None, language: Language) -> Answer | Non
     if question is None:
         return None
     source = say("term-source", language, source=question.source)
-    return Answer(paragraphs([question.answer(language), source]))
+    return Answer(paragraphs([answer_in(question, language), source]))
 
 
 def _is_titled(text: str, incident: Incident, knowledge: KnowledgeBase) -> bool:

@@ -102,7 +102,7 @@ def why(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> A
     passage = None if is_of_belief else passage_about(acted.text, conversation, knowledge)
     if passage:
         return with_passage(passage, "", conversation, knowledge)
-    near = None if is_of_belief else near_question(acted.text, conversation)
+    near = None if is_of_belief else near_question(acted.text, conversation, knowledge)
     if near:
         return near
     symptom = symptom_of(conversation, knowledge)

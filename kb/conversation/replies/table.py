@@ -19,7 +19,7 @@ from kb.conversation.replies.again import (
     repeat,
     so_far,
 )
-from kb.conversation.replies.answer import Answer
+from kb.conversation.replies.answer import Answer, meant_question
 from kb.conversation.replies.bits import bits
 from kb.conversation.replies.candidates import alternatives, most_likely, others
 from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
@@ -37,6 +37,7 @@ from kb.conversation.replies.safety import cost, safe, wait
 from kb.conversation.replies.shown import shown
 from kb.conversation.replies.steps import cannot, dont_know, next_step, yes
 from kb.conversation.state import Conversation, ReplyAct
+from kb.conversation.subject import asks
 from kb.corpus.base import KnowledgeBase
 
 _Reply = Callable[[Acted, Conversation, KnowledgeBase], Answer]
@@ -100,6 +101,8 @@ _FIXED = {
     Act.HOSTILE: "hostile",
 }
 """Keys of sentences that are always the same."""
+_MAY_MEAN = {Act.EXPLAIN_TERM, Act.HOW, Act.COST, Act.SAFE, Act.WHY_NOT, Act.OTHER}
+"""Acts of questions that hold for every case: why something is, the case says better."""
 _DOES = {
     Act.WHY: ReplyAct.EXPLAIN,
     Act.WHY_NOT: ReplyAct.EXPLAIN,
@@ -117,9 +120,17 @@ def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     acted = Acted(acted.act, acted.text[:MAX_TALK_CHARACTERS])  # a request is not longer
     asked = asked_in(acted.text)
     told = _ASKED[asked](acted, conversation, knowledge) if asked else None
+    told = told or _meant_by(acted, conversation, knowledge)
     if told:
         return told
     key = _FIXED.get(acted.act)
     reply = _REPLIES.get(acted.act, other)
     answer = fixed(key, conversation) if key else reply(acted, conversation, knowledge)
     return msgspec.structs.replace(answer, act=_DOES.get(acted.act, answer.act))
+
+
+def _meant_by(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """The answer of the table, where a question surely means one of its own."""
+    if acted.act not in _MAY_MEAN or not asks(acted.text):
+        return None
+    return meant_question(acted.text, conversation, knowledge)
