@@ -81,9 +81,10 @@ def symptom_shares(evidence: Evidence, knowledge: KnowledgeBase) -> Mapping[str,
 
 def apart(shares: Mapping[str, float], symptoms: Set[str]) -> float:
     """How surely what is seen is something else than these symptoms. 0 to 1; 0 where either is
-    unknown. By the affinity of two distributions (Bhattacharyya), the one even over `symptoms`."""
+    unknown. By the affinity of two distributions (Bhattacharyya), the one even over `symptoms`,
+    as far as the likeliest symptom is sure."""
     known = sum(shares.values())
     if not symptoms or not known:
         return 0.0
     shared = sum(math.sqrt(shares.get(one, 0.0) / known / len(symptoms)) for one in symptoms)
-    return known * (1.0 - min(shared, 1.0))
+    return max(shares.values()) * (1.0 - min(shared, 1.0))
