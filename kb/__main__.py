@@ -24,6 +24,10 @@ _BY_SIGNAL = 128
 """Added to the number of the signal in the exit code, as in shells."""
 
 
+_ended_by: list[int] = []
+"""The signals that came, which nothing but the end follows."""
+
+
 def main() -> None:
     """Run `kb`. Errors that a user can cause end in one sentence and exit code 2; signals end it
     quietly."""
@@ -46,7 +50,8 @@ def _run() -> int:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001  a panic of a library in Rust is no Exception
-        return _failed(error)
+        # A library that a signal interrupts while it loads may raise an error of its own instead.
+        return _BY_SIGNAL + _ended_by[0] if _ended_by else _failed(error)
 
 
 def _command() -> int:
@@ -57,7 +62,7 @@ def _command() -> int:
     from kb.cli.process import prepare
 
     prepare()
-    _on_signals(signal.default_int_handler, _unwind)
+    _on_signals(_unwind, _unwind)
     try:
         return cli.main(prog_name="kb", standalone_mode=False) or 0
     except click.exceptions.Exit as stop:
@@ -133,7 +138,10 @@ def _on_signals(interrupt: SignalHandler, end: SignalHandler) -> None:
 
 
 def _unwind(number: int, _frame: FrameType | None) -> NoReturn:
-    """Let every `with` on the way undo what it did, as Ctrl-C does."""
+    """Let every `with` on the way undo what it did."""
+    _ended_by.append(number)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     raise SystemExit(_BY_SIGNAL + number)
 
 

@@ -19,6 +19,7 @@ from kb.errors import KbError
 from kb.files import cannot_write, check_new
 
 _MAGIC = b"incident-kb backlog 1\n"
+_SUFFIX = ".kbz"
 """The first bytes; what follows is packed."""
 _MAX_LINE_BYTES = 1 << 20
 """Of a report; none is as long."""
@@ -69,9 +70,12 @@ def _write(store: BacklogStore, file: BinaryIO) -> int:
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a file begins as `write_bundle` begins it."""
+    """Whether a file begins as `write_bundle` begins it, or is called a bundle: one whose beginning
+    is damaged is no text either."""
     if not path.is_file():
         return False
+    if path.suffix == _SUFFIX:
+        return True
     try:
         with path.open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -110,5 +114,7 @@ def _rows(lines: io.BufferedReader) -> Iterator[_Row]:
 
 def _lines(path: Path) -> io.BufferedReader:
     file = path.open("rb")
-    file.seek(len(_MAGIC))
+    if file.read(len(_MAGIC)) != _MAGIC:
+        file.close()
+        raise ValueError("it does not begin as one, or is of another version of kb")
     return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file, closefd=True))

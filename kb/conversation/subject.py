@@ -26,7 +26,7 @@ _ASKS = re.compile(
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.?!])\s+|(?<=[。？！])\s*|\n+")
 _MEASURED = re.compile(
     r"\b\d+(?:\.\d+)?\s?(?:[kmgt]i?b?|%|ms|s|sec\w*|min\w*|hours?|h|gpus?|nodes?|ranks?|steps?"
-    r"|workers?|cards?|w|c)\b|\d+\s*(?:卡|台|节点|分钟|小时|秒|步|张|个)",
+    r"|workers?|cards?|w|c)\b|(?<!\d)\d+\s*(?:卡|台|节点|分钟|小时|秒|步|张|个)",
     re.IGNORECASE,
 )
 """A number with its unit."""
@@ -37,7 +37,7 @@ _OF_JOBS = re.compile(
     r"|container|pod|cluster|restart\w*|reboot\w*|upgrad\w*|updat\w*|config\w*|script|launch\w*"
     r"|dataset|loader|memory|disk|network|switch|cable|log|logs|error|errors|step|epoch|loss"
     r"|version|env|timeout|worker|workers|process|server|weights|cuda|port|partition)\b"
-    r"|[A-Z][A-Z0-9]+_[A-Z0-9_]+|--[a-z][a-z-]+"
+    r"|(?<![A-Z0-9])[A-Z][A-Z0-9]+_[A-Z0-9_]+|--[a-z][a-z-]+"
     r"|节点|机器|显存|内存|任务|训练|驱动|镜像|容器|集群|重启|升级|配置|脚本|数据集|网络|交换机|磁盘"
     r"|日志|报错|超时|版本|进程|权重|显卡|权限|参数|环境变量",
     re.IGNORECASE,

@@ -198,3 +198,23 @@ def test_what_nohup_switches_off_stays_off(start: Start, pipe: Path) -> None:
     os.close(held)
     assert ANSWER.encode() in process.communicate(timeout=PATIENCE_S)[0]
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("ending", HEARD, ids=lambda number: number.name)
+def test_a_library_that_hides_a_signal_behind_an_error_of_its_own(
+    start: Start, ending: signal.Signals
+) -> None:
+    interrupted = (
+        "import os, sys; from kb import cli, __main__\n"
+        "def load(**_options):\n"
+        "    try:\n"
+        f"        os.kill(os.getpid(), {int(ending)}); import time; time.sleep(60)\n"
+        "    except BaseException:\n"
+        "        pass\n"
+        "    raise ImportError('numpy: could not import module datetime')\n"
+        "cli.cli.main = load\n"
+        "__main__.main()\n"
+    )
+    process = start(program=(sys.executable, "-c", interrupted))
+    assert process.wait(PATIENCE_S) == ENDINGS[ending]
+    assert process.communicate()[1] == b""

@@ -186,7 +186,8 @@ def test_a_bundle_carries_an_import_to_another_machine(
     assert taken.returncode == 2, "no file is overwritten"
     whole = bundle.read_bytes()
     third = len(whole) // 3
-    for damaged in (whole[:-40], whole[:third] + bytes([whole[third] ^ 1]) + whole[third + 1 :]):
+    flipped = whole[:third] + bytes([whole[third] ^ 1]) + whole[third + 1 :]
+    for damaged in (whole[:-40], flipped, b"I" + whole[1:], whole[:10], b""):
         bundle.write_bytes(damaged)
         refused = mine.kb("import", bundle, "--into", "other", stdin=b"")
         assert refused.returncode == 2

@@ -173,6 +173,58 @@ def test_sign_of_failure_is_seen_in_a_healthy_log(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        "Finished: FAILURE",
+        "Finished: UNSTABLE",
+        "build finished: not built",
+        "Hangup",
+        "INFO couldn\u2019t save the optimizer state",
+        "INFO The optimizer state wasn\u2019t saved",
+        "INFO node17 became unreachable",
+        "INFO rank3 went offline",
+        "INFO save_failed=1",
+        "INFO upload_lost: true",
+        "INFO SaveFailed for step 30",
+        "INFO 412 of 412 batches skipped because of their size",
+        "INFO no room left on /scratch, kept nothing",
+        "INFO running on the host since no GPU could be opened",
+        "INFO epoch 2 abandoned",
+        "INFO packet loss 100%",
+        "64 packets sent, 12.5% packet loss",
+        'job_success{job="train"} 0',
+        "Job raysubmit_x stopped",
+        "INFO F A I L E D to save",
+        "INFO f\u0430iled to save",  # a Cyrillic letter
+        "INFO \U0001d41f\U0001d41a\U0001d422\U0001d425\U0001d41e\U0001d41d to save",
+    ],
+)
+def test_a_failure_in_other_words_is_seen_in_a_healthy_log(line: str) -> None:
+    calm = [HEALTHY.format(n=n) for n in range(200)]
+    assert evidence_of("".join([*calm[:100], line + "\n", *calm[100:]])).in_doubt
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO save_failed=0",
+        "INFO upload_lost: false",
+        "on_failed=continue, after_failed=retry",
+        "64 packets sent, 0% packet loss",
+        "packet loss 0.0%",
+        'job_success{job="train"} 1',
+        "0 of 412 batches skipped",
+        "node17 joined",
+        "INFO it\u2019s step 3",
+        "PLAY RECAP: node17 ok=3 unreachable=0 failed=0",
+    ],
+)
+def test_the_same_words_that_tell_of_none_leave_a_log_healthy(line: str) -> None:
+    calm = [HEALTHY.format(n=n) for n in range(200)]
+    assert not evidence_of("".join([*calm[:100], line + "\n", *calm[100:]])).in_doubt
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
         "thread 'main' panicked at src/main.rs:12:5:",
         "Fehler: kein Platz mehr auf dem Datentr\u00e4ger",
         "Erreur : disque plein",

@@ -41,6 +41,7 @@ from kb.conversation.naming import record_by_name
 from kb.conversation.replies import answer_to
 from kb.conversation.scope import clauses_of
 from kb.conversation.speech import tool_turn
+from kb.conversation.subject import is_of_the_field, is_question
 from kb.conversation.suspects import suspect_named
 from kb.conversation.terms import find_term
 from kb.corpus.base import KnowledgeBase
@@ -269,6 +270,8 @@ FUNCTIONS: dict[str, Reader] = {
         command_asked, ("should I kill -9 ", "nvidia-smi ", "ipcrm ", "rm -rf ", "ipcrm -a "), 300
     ),
     "suspect_named": Reader(suspect_named),
+    "is_question": Reader(is_question),
+    "is_of_the_field": Reader(is_of_the_field),
     "number_asked": Reader(number_asked),
     "slowness_in": Reader(slowness_in, ("from 1 s to ", "steps: 1 instead of ")),
 }

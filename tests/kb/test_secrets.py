@@ -86,6 +86,49 @@ def test_secret_is_masked_and_the_rest_stays(line: str, secret: str, rest: str) 
     assert mask_secrets(masked) == masked
 
 
+@pytest.mark.parametrize("secret", ["Summer2024!", "Zq7rT9xLmW2pKd84vNbY"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        'passphrase "{}"',
+        "passwd[0]={}",
+        "password[{}]",
+        "Permission denied (password {})",
+        "password<{}>",
+        '{{"key":"password","val":"{}"}}',
+        "ssh bob:{}@node-1 failed",
+        "creds bob:{}@node-1",
+        "admin:{}@10.0.0.1 refused",
+        "auth failed: bob:{}",
+        "basic auth bob:{}",
+        "the db pass is {}",
+        "enter {} as the password",
+        "use {} as token",
+        "{} is the password",
+        "{} is my token",
+        "\u5bc6\u7801({})",
+        "\u5bc6\u7801\u662f\u591a\u5c11\uff1f{}",
+        "\u201c{}\u201d \u662f\u5bc6\u7801",
+        "\u7528 {} \u767b\u5f55",
+    ],
+)
+def test_a_secret_is_masked_wherever_its_name_stands(line: str, secret: str) -> None:
+    masked = mask_secrets(line.format(secret))
+    assert secret not in masked
+    assert secret[:6] not in masked
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "getting bot012345678" + ":" + "Example" * 5 + " ready",
+        "WANDB host said local-" + "0123456789abcdef" * 2 + "01234567 is refused",
+    ],
+)
+def test_a_token_behind_a_word_is_masked(line: str) -> None:
+    assert "<secret: " in mask_secrets(line)
+
+
 def test_the_name_of_a_value_tells_and_all_of_it_is_masked() -> None:
     kept = {"user": "me", "password": None, "notes": "the run failed", "token_count": "12"}
     masked = without_secrets(kept | {"db_password": "two words, 'one' secret"})
