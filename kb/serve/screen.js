@@ -6,6 +6,13 @@ const typeAtOnce = new MutationObserver(() => {
   }
 });
 
+// Ctrl-V pastes, as everywhere in a browser; the terminal would send a key.
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey && !event.altKey && event.key.toLowerCase() === "v") {
+    event.stopImmediatePropagation();
+  }
+}, true);
+
 addEventListener("load", async () => {
   // The terminal measures its letters once, so its font is there before it begins.
   const styles = ["16px", "bold 16px", "italic 16px"];

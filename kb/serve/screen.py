@@ -226,7 +226,8 @@ async def _hand_on(
 ) -> None:
     match message:
         case ["stdin", str(text)]:
-            await screen.send_bytes(text.encode("utf-8", "replace"))
+            if data := text.encode("utf-8", "ignore"):  # nothing at all would be the end
+                await screen.send_bytes(data)
         case ["resize", {"width": int(width), "height": int(height)}]:
             await screen.set_terminal_size(width, height)
         case ["ping", value]:

@@ -18,7 +18,7 @@ from kb.serve.token import VARIABLE
 
 END_SECONDS = 3
 """How long a screen may take to end."""
-MAX_CELLS = 1_000
+MAX_CELLS = 600
 """Columns or lines of a screen; each cell takes memory."""
 
 _READY = b"__GANGLION__\n"

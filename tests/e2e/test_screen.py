@@ -91,7 +91,7 @@ def guarded(small: Small, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield one
 
 
-async def status_of(server: Server, path: str, headers: Mapping[str, str] = {}) -> int:  # noqa: B006
+async def status_of(server: Server, path: str, headers: Mapping[str, str] = {}) -> int:
     async with ClientSession() as session:
         get = session.get(server.url + path, headers=headers, allow_redirects=False)
         async with get as answer:
@@ -101,9 +101,12 @@ async def status_of(server: Server, path: str, headers: Mapping[str, str] = {}) 
 async def drawn(screen: ClientWebSocketResponse, text: str) -> str:
     """What the screen draws, until a text is there."""
     seen = ""
-    async with asyncio.timeout(PATIENCE_S):
-        while text not in seen:
-            message = await screen.receive()
+    while text not in seen:
+        try:
+            message = await screen.receive(PATIENCE_S)
+        except TimeoutError:
+            pytest.fail(f"waited in vain for {text!r} after {seen!r}")
+        else:
             assert message.data is not None, (message.type, seen)
             seen += message.data.decode() if isinstance(message.data, bytes) else message.data
     return seen
@@ -136,18 +139,18 @@ async def test_a_log_is_pasted_and_its_note_downloaded(server: Server) -> None:
 
 
 async def test_each_browser_has_a_screen_of_its_own(server: Server) -> None:
-    async with ClientSession() as session:
-        async with (
-            session.ws_connect(f"{server.url}/ws") as one,
-            session.ws_connect(f"{server.url}/ws") as other,
-        ):
-            await ask(one)
-            assert ANSWER not in await drawn(other, "records, offline")
-            assert len(server.screens) == 2
-            await typed(other, "\x03")
-            async for _message in other:  # to its end
-                pass
-            wait_until(lambda: len(server.screens) == 1, "who leaves a screen ends that one")
+    async with (
+        ClientSession() as session,
+        session.ws_connect(f"{server.url}/ws") as one,
+        session.ws_connect(f"{server.url}/ws") as other,
+    ):
+        await ask(one)
+        assert ANSWER not in await drawn(other, "records, offline")
+        assert len(server.screens) == 2
+        await typed(other, "\x03")
+        async for _message in other:  # to its end
+            pass
+        wait_until(lambda: len(server.screens) == 1, "who leaves a screen ends that one")
     wait_until(lambda: not server.screens, "the screen ends with its browser")
     assert b"Traceback" not in server.said.read_bytes()
 
@@ -184,6 +187,7 @@ async def test_odd_keys_and_sizes_are_endured(server: Server) -> None:
         await screen.send_json(["resize", {"width": 0, "height": -5}])
         await typed(screen, "\x1b[48;99999;99999;1;1t")
         await screen.send_str('["stdin", "\\ud800"]')
+        await typed(screen, "")
         await screen.send_json(["resize", {"width": 100, "height": 30}])
         await ask(screen)
 
