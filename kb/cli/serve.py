@@ -14,7 +14,7 @@ import click
 
 from kb.cli import NamedPath, incidents_option
 from kb.cli.terminal import progress, say
-from kb.errors import MissingExtraError
+from kb.errors import MissingExtraError, SettingsError
 from kb.paths import state_directory
 from kb.settings import Settings, load_settings
 
@@ -127,22 +127,39 @@ def _pages(workers: int) -> Serve:
     """What serves the pages and answers programs."""
     from kb.serve.app import Options
     from kb.serve.http import serve
-    from kb.serve.talks import prepare
 
     @contextmanager
     def prepared(settings: Settings, rules: Rules, at: socket) -> Iterator[Callable[[], None]]:
         with _talks(settings) as talks:
-            prepare(talks, say)
             yield partial(serve, Options(settings, rules, talks), at, workers, say)
 
     return prepared
 
 
 @contextmanager
-def _talks(settings: Settings) -> Iterator[Path]:
-    """The file of the conversations; without history it lives as long as the server."""
-    if settings.history:
-        yield state_directory() / "serve" / "talks.sqlite"
-        return
-    with TemporaryDirectory(prefix="kb-") as directory:
-        yield Path(directory) / "talks.sqlite"
+def _talks(settings: Settings) -> Iterator[Path | str]:
+    """Where the conversations are, ready to be used: in a file, which lives as long as the server
+    without history, or in the PostgreSQL that is named."""
+    from kb.serve.talks import prepare
+
+    if settings.cases_at:
+        yield _database(settings.cases_at, settings.history)
+    elif settings.history:
+        path = state_directory() / "serve" / "talks.sqlite"
+        prepare(path, say)
+        yield path
+    else:
+        with TemporaryDirectory(prefix="kb-") as directory:
+            prepare(Path(directory) / "talks.sqlite", say)
+            yield Path(directory) / "talks.sqlite"
+
+
+def _database(url: str, history: bool) -> str:
+    if not history:
+        raise SettingsError("`history = false` keeps no cases, and `cases_at` says where; drop one")
+    try:
+        from kb.serve.postgres_talks import prepare
+    except ImportError as error:
+        raise MissingExtraError("cases in PostgreSQL need its client", "postgres") from error
+    prepare(url)
+    return url

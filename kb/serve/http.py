@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
@@ -94,7 +95,7 @@ def _end_with_parent(options: Options) -> None:
 
 def _forget_talks(options: Options) -> None:
     """Remove the conversations that are to live no longer than the server."""
-    if not options.settings.history:
+    if isinstance(options.talks, Path) and not options.settings.history:
         shutil.rmtree(options.talks.parent, ignore_errors=True)
 
 

@@ -26,7 +26,7 @@ _READY = b"__GANGLION__\n"
 _HEAD_BYTES = 5
 """Before each packet: its kind, and the length in four bytes."""
 _OF_THE_SERVER = (
-    *(VARIABLE, "DISPLAY", "WAYLAND_DISPLAY", "TMUX", "STY"),
+    *(VARIABLE, "KB_CASES_AT", "DISPLAY", "WAYLAND_DISPLAY", "TMUX", "STY"),
     *("NO_COLOR", "TEXTUAL", "TEXTUAL_LOG", "TEXTUAL_THEME"),
 )
 """Variables that mean the server or its terminal, not the browser."""
