@@ -4,6 +4,8 @@ keys and takes what is drawn."""
 from __future__ import annotations
 
 from textual.drivers import web_driver
+from textual.events import Resize
+from textual.geometry import Size
 from textual.messages import ExitApp
 
 from tui.driver import TerminalParser
@@ -15,6 +17,16 @@ class BrowserDriver(web_driver.WebDriver):
     def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
         web_driver.XTermParser = TerminalParser  # type: ignore[attr-defined]
+
+    def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
+        """Hear what the page tells beside keys. A size goes the way of the first one, which it
+        would overtake else."""
+        match packet_type, payload:
+            case "resize", {"width": int(width), "height": int(height)}:
+                self._size = (width, height)
+                self.send_message(Resize(Size(width, height), Size(width, height)))
+            case _:
+                super().on_meta(packet_type, payload)
 
     def run_input_thread(self) -> None:
         """Read to the end, which comes when the server is gone; a screen that hears nothing more

@@ -19,6 +19,7 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
@@ -116,6 +117,11 @@ class MainScreen(Screen[None]):
             self._go_on(self._session)
         elif self._first:
             self.ask(self._first)
+
+    def _screen_resized(self, _size: Size) -> None:
+        """Lay out for the size that the app has by now: of two sizes that come at once, Textual
+        would bring back each after the other without end."""
+        super()._screen_resized(self.app.size)
 
     @work(group="resume")
     async def _go_on(self, session: Session) -> None:
