@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.app import App
+from textual.geometry import Size
 from textual.widgets import Input, TextArea
 
 from tests.tui.conftest import (
@@ -101,3 +103,15 @@ async def test_what_is_copied_goes_to_the_browser_alone(
         assert "browser's clipboard" in await copy("df -h", pilot.app)
         assert written == ["\x1b]52;c;ZGYgLWg=\a"]
     assert not (tmp_path / "cache" / "last-copy.txt").exists()
+
+
+async def test_two_sizes_at_once_come_to_rest(start: Start) -> None:
+    async with start() as pilot:
+        screen = pilot.app.screen
+        sizes: list[object] = []
+        screen.screen_layout_refresh_signal.subscribe(screen, sizes.append)
+        for size in (Size(90, 30), Size(100, 24)):
+            screen.post_message(events.Resize(size, size))
+            screen.post_message(events.AppBlur())  # so that neither is taken for the other
+        await pilot.pause(1)
+        assert len(sizes) < 10
