@@ -71,6 +71,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The URL of an incoming webhook of Slack, Mattermost or the like, to which `kb serve` sends
     what it finds about alerts. Whoever knows it can write there; `KB_ALERTS_TO` overrides this."""
 
+    cases_at: Annotated[str, msgspec.Meta(pattern="^postgres(ql)?://")] | None = None
+    """The URL of a PostgreSQL database that holds the cases of `kb serve`, so that several servers
+    share them; needs `pip install 'incident-kb[postgres]'`. `KB_CASES_AT` overrides this."""
+
     public_url: Annotated[str, msgspec.Meta(pattern="^https?://")] | None = None
     """How people reach `kb serve`, for links in its messages. `KB_PUBLIC_URL` overrides this."""
 
@@ -106,13 +110,14 @@ def load_settings(extra_incidents: Sequence[Path] = ()) -> Settings:
         model=model,
         alerts_to=_url("KB_ALERTS_TO") or stored.alerts_to,
         public_url=_url("KB_PUBLIC_URL") or stored.public_url,
+        cases_at=_url("KB_CASES_AT", ("postgresql://", "postgres://")) or stored.cases_at,
     )
 
 
-def _url(variable: str) -> str | None:
+def _url(variable: str, begins: Sequence[str] = ("https://", "http://")) -> str | None:
     value = os.environ.get(variable)
-    if value and not value.startswith(("https://", "http://")):
-        raise SettingsError(f"{variable} is no URL; begin it with https:// or http://")
+    if value and not value.startswith(tuple(begins)):
+        raise SettingsError(f"{variable} is no URL; begin it with {' or '.join(begins)}")
     return value
 
 

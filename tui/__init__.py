@@ -20,9 +20,11 @@ def run(
     paths: Sequence[Path],
     follow: bool = False,
     session: Session | None = None,
+    in_browser: bool = False,
 ) -> int:
     """Open the app, with files, a directory, what is piped in or a case that was kept already asked
-    about; `follow` files that are still being written.
+    about; `follow` files that are still being written. In a browser, the standard streams lead to
+    it, and nothing of this machine is at hand.
 
     Raises:
         KbError: a path cannot be read, or the configuration names what does not exist; or the
@@ -32,7 +34,9 @@ def run(
     from kb.service.input import UserInput, from_arguments
     from tui.app import KbApp
 
-    app = KbApp(settings, UserInput() if session else from_arguments(paths, follow), session)
+    fresh = session or in_browser
+    user_input = UserInput() if fresh else from_arguments(paths, follow)
+    app = KbApp(settings, user_input, session, in_browser)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     try:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from textual import events, on, work
 from textual.app import SystemCommand
 from textual.await_complete import AwaitComplete
@@ -19,6 +20,7 @@ from textual.widgets import Input, TextArea
 from kb.errors import KbError, SettingsError
 from kb.service.input import UserInput
 from tui.actions import ACTIONS, Place, bindings, keymap
+from tui.browser import BrowserDriver
 from tui.driver import TerminalDriver
 from tui.keys import know_alt_enter
 from tui.screens.main import MainScreen
@@ -48,11 +50,19 @@ class KbApp(ServiceApp, inherit_bindings=False):
     NOTIFICATION_TIMEOUT = 6
 
     def __init__(
-        self, settings: Settings, user_input: UserInput, session: Session | None = None
+        self,
+        settings: Settings,
+        user_input: UserInput,
+        session: Session | None = None,
+        in_browser: bool = False,
     ) -> None:
-        """`session` is a case that was kept, to go on with."""
+        """`session` is a case that was kept, to go on with. In a browser, nothing of this machine
+        is at hand: whoever looks at it is somebody else, at another machine."""
+        if in_browser:
+            settings = msgspec.structs.replace(settings, history=False, run=False)
         super().__init__(settings)
-        self.driver_class = TerminalDriver
+        self.in_browser = in_browser
+        self.driver_class = BrowserDriver if in_browser else TerminalDriver
         self.animation_level = "none"  # a slow line shows each frame, and keys come meanwhile
         know_alt_enter()
         self._user_input = user_input

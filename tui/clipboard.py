@@ -50,11 +50,13 @@ _HELPERS = (
 
 
 async def copy(text: str, app: App[Any]) -> str:
-    """Copy exactly this text by every way there is.
+    """Copy exactly this text by every way there is; in a browser, to that of the browser alone.
 
     Returns a sentence for the user: which clipboards it was given to, and the file it is in.
     """
     data = text.encode("utf-8", "replace")
+    if app.is_web:
+        return _sent_to_browser(text, data, app)
     done = [f"copied to {clipboard}" async for clipboard in _filled(data)]
     done.append(_sent(text, data, app))
     done.append(_kept(data))
@@ -111,6 +113,11 @@ def _sent(text: str, data: bytes, app: App[Any]) -> str:
         return "too long for the terminal's clipboard"
     _fill_textual(app, text, escape_sequence(data, os.environ))
     return "sent to the terminal's clipboard (some terminals ignore it)"
+
+
+def _sent_to_browser(text: str, data: bytes, app: App[Any]) -> str:
+    _fill_textual(app, text, escape_sequence(data, {}))
+    return "Sent to the browser's clipboard (it takes nothing over plain HTTP from another machine)"
 
 
 def _fill_textual(app: App[Any], text: str, sequence: str) -> None:

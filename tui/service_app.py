@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -22,8 +24,18 @@ if TYPE_CHECKING:
     from tui.keeper import CaseKeeper
 
 
+_STAYS_AWAY = (
+    "In a browser, kb opens no files of its machine, keeps nothing there and runs nothing there:"
+    " paste what you have, and copy what is to be run."
+)
+_ODD_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
 class ServiceApp(App[int]):
     """An app over the service. It knows no screen."""
+
+    in_browser = False
+    """Whether it is seen in a browser, by somebody at another machine."""
 
     class Building(Message):
         """The index is being built."""
@@ -76,6 +88,18 @@ class ServiceApp(App[int]):
         from kb.log.clean import strip_controls
 
         self.notify(strip_controls(sentence), title=title, severity=severity, markup=False)
+
+    def stays_away(self) -> bool:
+        """Whether the files and programs of this machine are not the user's, which is said."""
+        if self.in_browser:
+            self.tell(_STAYS_AWAY)
+        return self.in_browser
+
+    def hand_over(self, name: str, text: str) -> str:
+        """Give a text to the browser as a file, and return its name."""
+        name = _ODD_IN_A_NAME.sub("_", name).strip("._") or "kb.md"
+        self.deliver_text(io.StringIO(text), save_filename=name)
+        return name
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy what is selected, and say how."""

@@ -12,6 +12,8 @@ _SAMPLES = (
     ("3-question.txt", "a hang without any message, described in Chinese"),
 )
 
+_IN_BROWSER = "It goes to the server of this page, which keeps nothing of it."
+
 SAMPLE_COUNT = len(_SAMPLES)
 
 
@@ -21,13 +23,17 @@ def sample(number: int) -> str:
     return files("tui").joinpath("samples", name).read_text(encoding="utf-8").rstrip("\n")
 
 
-def tour() -> Content:
+def tour(in_browser: bool = False) -> Content:
     """The text of the empty screen."""
+    here = [
+        _or("kb tui FILE or DIR", "a log, or all logs of one job: who failed first"),
+        _or("esc  then  o", "open a log from here"),
+    ]
     lines = [
         Content.styled("Paste the error.", "bold"),
         Content("The matching incidents appear below, each with its confidence, the log"),
         Content("lines that support it, and the steps that fix it."),
-        Content("Nothing leaves this machine."),
+        Content(_IN_BROWSER if in_browser else "Nothing leaves this machine."),
         Content(""),
         Content.styled("Try it", "bold $primary"),
         *(
@@ -36,8 +42,7 @@ def tour() -> Content:
         ),
         Content(""),
         Content.styled("Or", "bold $primary"),
-        _or("kb tui FILE or DIR", "a log, or all logs of one job: who failed first"),
-        _or("esc  then  o", "open a log from here"),
+        *([] if in_browser else here),
         _or("esc  then  /", "read all records"),
         _or("esc  then  ?", "all keys"),
     ]

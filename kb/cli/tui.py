@@ -23,25 +23,27 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, type=NamedPath(), metavar="[PATH]...")
 @follow_option
 @resume_option
+@click.option("--in-browser", is_flag=True, hidden=True, help="As `kb serve --screen` starts it.")
 @incidents_option
 def command(
     paths: tuple[Path, ...] = (),
     follow: bool = False,
     incidents: tuple[Path, ...] = (),
     resume: str | None = None,
+    in_browser: bool = False,
 ) -> None:
     """Open the terminal UI: paste an error, read what is known about it, discuss it.
 
     PATH is a log file or a directory with the logs of one job. Without PATH, kb reads piped
     input, if any.
     """
-    if not sys.stdout.isatty():
+    if not (in_browser or sys.stdout.isatty()):
         raise KbError("the terminal UI needs a terminal; in a pipe use kb ask")
     if resume is not None and paths:
         raise click.UsageError("--resume goes on with a case; leave out PATH")
     settings = load_settings(incidents)
     (face,) = entry_points(group="incident_kb.faces", name="tui")
-    code: int = face.load()(settings, paths, follow, _session(settings, resume))
+    code: int = face.load()(settings, paths, follow, _session(settings, resume), in_browser)
     raise click.exceptions.Exit(code)
 
 

@@ -31,7 +31,7 @@ from kb.serve.openapi import description
 from kb.serve.pages import WebPages
 from kb.serve.refusal import RefusedError, to_response
 from kb.serve.respond import json_response
-from kb.serve.talks import Talks
+from kb.serve.talks import FileTalks, Talks
 from kb.serve.turns import Turns
 from kb.service.service import Service
 from kb.settings import Settings
@@ -49,8 +49,8 @@ class Options(msgspec.Struct, frozen=True):
 
     settings: Settings
     rules: Rules
-    talks: Path
-    """The file of the conversations."""
+    talks: Path | str
+    """The file of the conversations, or the URL of a PostgreSQL that holds them."""
 
 
 def make_app(options: Options, notify: Notify) -> Starlette:
@@ -61,7 +61,7 @@ def make_app(options: Options, notify: Notify) -> Starlette:
     diagnoses = Diagnoses(turns, metrics)
     pages = WebPages(turns, diagnoses, library)
     links = Links(options.settings.alerts_to, options.settings.public_url)
-    talks = Talks(options.talks, notify)
+    talks = _opened_talks(options.talks, notify)
     mcp = mcp_app(turns.service, loopback=not options.rules.token, talks=talks)
 
     @asynccontextmanager
@@ -105,6 +105,14 @@ def make_app(options: Options, notify: Notify) -> Starlette:
         middleware=[Middleware(Timed, metrics), Middleware(Guard, options.rules)],
         exception_handlers=_handlers(notify),
     )
+
+
+def _opened_talks(place: Path | str, notify: Notify) -> Talks:
+    if isinstance(place, Path):
+        return FileTalks(place, notify)
+    from kb.serve.postgres_talks import PostgresTalks
+
+    return PostgresTalks(place, notify)
 
 
 def _handlers(notify: Notify) -> Mapping[Any, Callable[[Request, Any], Response]]:

@@ -7,6 +7,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from kb.conversation import Conversation
@@ -75,7 +76,7 @@ class Cases:
 
 
 class SharedCases(Cases):
-    """The cases of several processes, which keep in one file what was told; each makes the same of
+    """The cases of several processes, which keep in one place what was told; each makes the same of
     it again."""
 
     def __init__(self, talks: Talks, again: Callable[[list[str]], Awaitable[Case]]) -> None:
@@ -97,8 +98,9 @@ class SharedCases(Cases):
 
         try:
             told = await asyncio.to_thread(self._talks.messages, handle)
-        except RefusedError:
-            raise KbError(_NO_CASE) from None
+        except RefusedError as error:
+            is_gone = error.status == HTTPStatus.NOT_FOUND
+            raise KbError(_NO_CASE if is_gone else error.sentence) from None
         case = self._cases.get(handle)
         if case is None or case.told != told:
             case = await self._again(told)

@@ -11,11 +11,12 @@ import ipaddress
 import re
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 
 import msgspec
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -39,7 +40,7 @@ _MAX_CLIENTS = 10_000
 _IPV6_BITS_OF_A_CLIENT = 64
 """One customer of a provider has as many addresses as they like below these."""
 
-_HEADERS = {
+HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src data:;"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -64,7 +65,7 @@ class Guard:
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
         self._app = app
         self._rules = rules
-        self._rates = _Rates(rules.rate)
+        self._rates = Rates(rules.rate)
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,19 +94,14 @@ class Guard:
             raise busy("too much is being read at the moment; send it again")
 
     def _check(self, request: HTTPConnection) -> None:
-        _refuse_other_sites(request)
+        refuse_other_sites(request.headers, request.scope["method"])
         if request.url.path in OPEN_PATHS:
             return
-        if not self._rates.take(_client(request)):
-            raise RefusedError(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                f"more than {self._rules.rate:g} requests a second; wait a moment",
-                {"Retry-After": "1"},
-            )
+        self._rates.take(request.client.host if request.client else "")
         if not self._rules.token:
-            _refuse_other_names(request.headers)
-        elif not _is_known(request.headers, self._rules.token):
-            raise _unknown_client(request.headers)
+            refuse_other_names(request.headers)
+        elif not is_known(request.headers, self._rules.token):
+            raise unknown_client(request.headers)
 
 
 class _Body:
@@ -143,7 +139,7 @@ class _Body:
             )
 
 
-class _Rates:
+class Rates:
     """How many requests each client has left: a bucket that fills with time."""
 
     def __init__(self, rate: float) -> None:
@@ -151,8 +147,13 @@ class _Rates:
         self._most = max(1.0, rate * _BURST_SECONDS)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, client: str) -> bool:
-        """Whether the client may ask once more."""
+    def take(self, host: str) -> None:
+        """Let a client ask once more.
+
+        Raises:
+            RefusedError: it has asked too often.
+        """
+        client = _client(host)
         now = time.monotonic()
         left, since = self._left.pop(client, (self._most, now))
         left = min(self._most, left + (now - since) * self._rate)
@@ -160,11 +161,15 @@ class _Rates:
         self._left[client] = (left - allowed, now)
         if len(self._left) > _MAX_CLIENTS:
             self._left.popitem(last=False)
-        return allowed
+        if not allowed:
+            raise RefusedError(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"more than {self._rate:g} requests a second; wait a moment",
+                {"Retry-After": "1"},
+            )
 
 
-def _client(request: HTTPConnection) -> str:
-    host = request.client.host if request.client else ""
+def _client(host: str) -> str:
     with suppress(ValueError):
         address = ipaddress.ip_address(host)
         if address.version == 6:
@@ -172,38 +177,54 @@ def _client(request: HTTPConnection) -> str:
     return host
 
 
-def _refuse_other_sites(request: HTTPConnection) -> None:
-    """A page of another site could make a browser ask with the token that it knows. It may link."""
-    headers = request.headers
-    links = request.scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+def refuse_other_sites(headers: Mapping[str, str], method: str) -> None:
+    """A page of another site could make a browser ask with the token that it knows. It may link.
+
+    Raises:
+        RefusedError: another site asks.
+    """
+    links = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
     if _comes_from_elsewhere(headers) and not links:
         raise wrong("another site may not ask in your name", HTTPStatus.FORBIDDEN)
 
 
-def _comes_from_elsewhere(headers: Headers) -> bool:
+def _comes_from_elsewhere(headers: Mapping[str, str]) -> bool:
     """By what a browser says of its own; old ones, and all over plain HTTP to other machines, say
     only the origin of what is sent."""
     if site := headers.get("sec-fetch-site"):
         return site == "cross-site"
+    return is_of_another_origin(headers)
+
+
+def is_of_another_origin(headers: Mapping[str, str]) -> bool:
+    """Whether a browser says that a page of another server asks."""
     origin = headers.get("origin")
     return (
         origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower()
     )
 
 
-def _refuse_other_names(headers: Headers) -> None:
-    """A site whose name was made to lead to this machine is another site all the same."""
+def refuse_other_names(headers: Mapping[str, str]) -> None:
+    """A site whose name was made to lead to this machine is another site all the same.
+
+    Raises:
+        RefusedError: this machine was asked by another name.
+    """
     if _PORT.sub("", headers.get("host", "").lower()) not in _LOCAL_NAMES:
         raise wrong("without a token, only http://127.0.0.1 is answered", HTTPStatus.FORBIDDEN)
 
 
-def _is_known(headers: Headers, token: str) -> bool:
-    """In constant time: neither the token nor its length can be told from how long it takes."""
-    given, expected = (hashlib.sha256(text).digest() for text in (_given(headers), token.encode()))
-    return hmac.compare_digest(given, expected)
+def is_known(headers: Mapping[str, str], token: str) -> bool:
+    """Whether the token was sent: neither it nor its length is told by how long that takes."""
+    return is_same(_given(headers), token.encode())
 
 
-def _given(headers: Headers) -> bytes:
+def is_same(given: bytes, expected: bytes) -> bool:
+    """Whether two secrets are the same, in constant time."""
+    return hmac.compare_digest(hashlib.sha256(given).digest(), hashlib.sha256(expected).digest())
+
+
+def _given(headers: Mapping[str, str]) -> bytes:
     """The token of a program, or what a person typed as the password."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
@@ -214,7 +235,8 @@ def _given(headers: Headers) -> bytes:
     return b""
 
 
-def _unknown_client(headers: Headers) -> RefusedError:
+def unknown_client(headers: Mapping[str, str]) -> RefusedError:
+    """What somebody without the token is told; a browser asks for it."""
     is_browser = "text/html" in headers.get("accept", "")
     scheme = 'Basic realm="incident-kb: the token is the password"' if is_browser else "Bearer"
     return RefusedError(
@@ -228,7 +250,7 @@ def _with_headers(send: Send) -> Send:
     async def secured(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            for name, value in HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import multiprocessing
 import os
 import resource
@@ -14,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
@@ -23,10 +23,9 @@ from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from index.progress import Notify
-from kb.containment import reason
-from kb.log.clean import strip_controls
 from kb.serve.app import Options, make_app
 from kb.serve.mcp import PATH
+from kb.serve.messages import tell_by
 from kb.serve.metrics import SHARED_DIRECTORY
 from kb.serve.team import Team, Worker
 
@@ -52,7 +51,7 @@ _BACKLOG = 2_048
 def serve(options: Options, listening: socket.socket, workers: int, notify: Notify) -> None:
     """Answer until a signal comes; what was asked by then is still answered."""
     _allow_many_connections()
-    _tell_by(notify)
+    tell_by(notify, "uvicorn.error")
     config = Config(
         partial(_in_process, options, notify),
         factory=True,
@@ -79,7 +78,7 @@ def serve(options: Options, listening: socket.socket, workers: int, notify: Noti
 
 def _in_process(options: Options, notify: Notify) -> Any:
     threading.Thread(target=_end_with_parent, args=(options,), daemon=True).start()
-    _tell_by(notify)
+    tell_by(notify, "uvicorn.error")
     return make_app(options, notify)
 
 
@@ -96,7 +95,7 @@ def _end_with_parent(options: Options) -> None:
 
 def _forget_talks(options: Options) -> None:
     """Remove the conversations that are to live no longer than the server."""
-    if not options.settings.history:
+    if isinstance(options.talks, Path) and not options.settings.history:
         shutil.rmtree(options.talks.parent, ignore_errors=True)
 
 
@@ -130,41 +129,12 @@ class _Server(Server):
         super().handle_exit(sig, frame)
 
 
-def _tell_by(notify: Notify) -> None:
-    """Tell what uvicorn has to say."""
-    logger = logging.getLogger("uvicorn.error")
-    logger.handlers = [_Messages(notify)]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-
-
 def _allow_many_connections() -> None:
     """The usual limit of 1,024 open files is meant for programs of a person."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-
-
-class _Messages(logging.Handler):
-    """What uvicorn warns of, on one line each: requests are hostile, and a log is read at a
-    terminal."""
-
-    def __init__(self, notify: Notify) -> None:
-        super().__init__()
-        self._notify = notify
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Tell one."""
-        error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, Exception):
-            trace = error.__traceback__
-            while trace and trace.tb_next:
-                trace = trace.tb_next
-            place = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
-            self._notify(strip_controls(f"a request failed: {reason(error)}{place}"))
-        elif record.levelno >= logging.ERROR:
-            self._notify(strip_controls(record.getMessage()))
 
 
 class PatientProtocol(H11Protocol):

@@ -1,11 +1,13 @@
 """Conversations by id. A case is what its user said, in one SQLite file that all processes of a
-server share; from that, each process makes the same conversation again."""
+server share, or in a PostgreSQL that all servers share; from that, each process makes the same
+conversation again."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,7 +19,7 @@ from index.progress import Notify
 from kb.conversation import Conversation
 from kb.errors import OutputError
 from kb.files import write_new
-from kb.serve.refusal import busy, wrong
+from kb.serve.refusal import RefusedError, busy, wrong
 
 KEPT_SECONDS = 24 * 3600
 """After the last message; a night and the morning after it."""
@@ -63,7 +65,7 @@ def prepare(path: Path, notify: Notify) -> None:
         OutputError: it cannot be made.
     """
     try:
-        Talks(path, notify)
+        FileTalks(path, notify)
     except (OSError, sqlite3.Error) as error:
         raise OutputError(
             f"cannot keep conversations in {path.parent}: {_reason(error)}; make it writable, or"
@@ -71,34 +73,20 @@ def prepare(path: Path, notify: Notify) -> None:
         ) from error
 
 
-class Talks:
+class Talks(ABC):
     """The messages of all cases."""
 
-    def __init__(self, path: Path, notify: Notify) -> None:
-        """The file is for the user alone. A damaged one is set aside, and `notify` is told.
-
-        Raises:
-            OSError: it cannot be made.
-            sqlite3.Error: it cannot be used.
-        """
-        self._path = path
+    def __init__(self, notify: Notify) -> None:
         self._notify = notify
         self._live: OrderedDict[str, tuple[int, Conversation]] = OrderedDict()
-        self._connected().close()
 
     def messages(self, case: str) -> list[str]:
         """What was said, in order.
 
         Raises:
-            RefusedError: there is no such case any more, or the file cannot be used.
+            RefusedError: there is no such case any more, or they cannot be read.
         """
-        with self._opened() as database:
-            rows = database.execute(
-                "SELECT text FROM message WHERE case_id = ? AND (SELECT max(time) FROM message"
-                " WHERE case_id = ?) >= ? ORDER BY place",
-                (case, case, time.time() - KEPT_SECONDS),
-            )
-            found = [text for (text,) in rows]
+        found = self._read(case, time.time() - KEPT_SECONDS)
         if not found:
             raise wrong(
                 "there is no such case (any more); send the text without `case` to begin one",
@@ -110,19 +98,13 @@ class Talks:
         """Keep a message behind what was said.
 
         Raises:
-            RefusedError: another message came first, or the file cannot be used.
+            RefusedError: another message came first, or it cannot be kept.
         """
-        try:
-            with self._opened() as database:
-                database.execute(
-                    "INSERT INTO message VALUES (?, ?, ?, ?)", (case, len(said), text, time.time())
-                )
-                database.execute(_OLD, (time.time() - KEPT_SECONDS, MAX_CASES))
-        except sqlite3.IntegrityError:
+        if not self._write(case, len(said), text, time.time()):
             raise wrong(
                 "another message to this case was answered meanwhile; send this one again",
                 HTTPStatus.CONFLICT,
-            ) from None
+            )
 
     def live(self, case: str, count: int) -> Conversation | None:
         """The conversation after so many messages, if this process remembers it."""
@@ -136,6 +118,71 @@ class Talks:
         if len(self._live) > _MAX_LIVE:
             self._live.popitem(last=False)
 
+    @abstractmethod
+    def _read(self, case: str, since: float) -> list[str]:
+        """The messages of a case, if the last one is not older.
+
+        Raises:
+            RefusedError: they cannot be read.
+        """
+
+    @abstractmethod
+    def _write(self, case: str, place: int, text: str, now: float) -> bool:
+        """Keep a message, unless there is one at its place, and forget cases that are too old, or
+        too many.
+
+        Raises:
+            RefusedError: it cannot be kept.
+        """
+
+    def _refusal(self, place: object, why: str) -> RefusedError:
+        """What a client is told; the server's messages have the reason."""
+        self._notify(f"cannot keep conversations in {place}: {why}")
+        return not_kept()
+
+
+def not_kept() -> RefusedError:
+    """Conversations cannot be kept at the moment."""
+    return busy(
+        "the conversation cannot be kept at the moment; the server's messages say why, and"
+        " /v1/diagnose answers without one"
+    )
+
+
+class FileTalks(Talks):
+    """In one SQLite file, for all processes of a server."""
+
+    def __init__(self, path: Path, notify: Notify) -> None:
+        """The file is for the user alone. A damaged one is set aside, and `notify` is told.
+
+        Raises:
+            OSError: it cannot be made.
+            sqlite3.Error: it cannot be used.
+        """
+        super().__init__(notify)
+        self._path = path
+        self._connected().close()
+
+    def _read(self, case: str, since: float) -> list[str]:
+        with self._opened() as database:
+            rows = database.execute(
+                "SELECT text FROM message WHERE case_id = ? AND (SELECT max(time) FROM message"
+                " WHERE case_id = ?) >= ? ORDER BY place",
+                (case, case, since),
+            )
+            return [text for (text,) in rows]
+
+    def _write(self, case: str, place: int, text: str, now: float) -> bool:
+        try:
+            with self._opened() as database:
+                database.execute(
+                    "INSERT INTO message VALUES (?, ?, ?, ?)", (case, place, text, now)
+                )
+                database.execute(_OLD, (now - KEPT_SECONDS, MAX_CASES))
+        except sqlite3.IntegrityError:
+            return False
+        return True
+
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         try:
@@ -146,11 +193,7 @@ class Talks:
         except (OSError, sqlite3.Error) as error:
             if _is_damage(error):
                 self._set_aside()
-            self._notify(f"cannot keep conversations in {self._path}: {_reason(error)}")
-            raise busy(
-                "the conversation cannot be kept at the moment; the server's messages say why, and"
-                " /v1/diagnose answers without one"
-            ) from error
+            raise self._refusal(self._path, _reason(error)) from error
 
     def _connected(self) -> sqlite3.Connection:
         """The file as it has to be, whatever was done to it since the last time."""

@@ -20,8 +20,11 @@ WITHOUT_HASH = {"torch"}
 
 def declared(*extras: str) -> list[Requirement]:
     optional = PROJECT["project"]["optional-dependencies"]
-    chosen = [text for extra in extras for text in optional[extra]]
-    return [Requirement(text) for text in [*PROJECT["project"]["dependencies"], *chosen]]
+    chosen = [Requirement(text) for extra in extras for text in optional[extra]]
+    own = [one for one in chosen if one.name == PROJECT["project"]["name"]]
+    others = [one for one in chosen if one not in own]
+    needed = [other for one in own for other in declared(*one.extras)]
+    return [*map(Requirement, PROJECT["project"]["dependencies"]), *others, *needed]
 
 
 def locked(path: Path) -> dict[str, tuple[str, int]]:

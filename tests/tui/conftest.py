@@ -106,9 +106,11 @@ def start(small_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         user_input: UserInput | None = None,
         loaded: bool = True,
         session: Session | None = None,
+        in_browser: bool = False,
         **settings: object,
     ) -> AsyncIterator[Pilot[int]]:
-        app = KbApp(Settings(**settings), user_input or UserInput(), session)  # type: ignore[arg-type]
+        given = Settings(**settings)  # type: ignore[arg-type]
+        app = KbApp(given, user_input or UserInput(), session, in_browser)
         sentences = _TOLD.setdefault(app, [])
 
         def watch(message: Message) -> None:

@@ -17,12 +17,15 @@ from kb.log.clean import strip_controls
 from kb.markdown import render
 from kb.paths import expand_user
 from tui.actions import Place, bindings
+from tui.service_app import ServiceApp
 from tui.widgets.hints import Hints
 
 
 class DraftScreen(Screen[Path | None]):
-    """An editor of one record; ends with the path that was written."""
+    """An editor of one record; ends with the path that was written, or the name of what the browser
+    got."""
 
+    app: ServiceApp
     BINDINGS = bindings(Place.DRAFT)
     PLACES = (Place.DRAFT,)
     AUTO_FOCUS = "#draft"
@@ -43,7 +46,8 @@ class DraftScreen(Screen[Path | None]):
             pane.border_title = "Draft of an incident"
             pane.border_subtitle = "fill in the parts marked TODO"
             yield TextArea(self._draft, language=None, id="draft", show_line_numbers=True)
-        yield Input(str(self._path), id="path", select_on_focus=False)
+        path = self._path.name if self.app.in_browser else self._path
+        yield Input(str(path), id="path", select_on_focus=False)
         yield Static(id="wrong")
         hints = Hints(id="hints")
         yield hints
@@ -51,9 +55,12 @@ class DraftScreen(Screen[Path | None]):
 
     def action_save(self) -> None:
         """Write it to a new file."""
-        path = expand_user(self.query_one("#path", Input).value)
+        name, text = self.query_one("#path", Input).value, self.query_one("#draft", TextArea).text
         try:
-            written = write_new(path, self.query_one("#draft", TextArea).text.encode())
+            if self.app.in_browser:
+                written = Path(self.app.hand_over(Path(name).name, text))
+            else:
+                written = write_new(expand_user(name), text.encode())
         except OutputError as error:
             self.query_one("#wrong", Static).update(Content(strip_controls(str(error))))
             return

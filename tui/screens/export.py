@@ -17,10 +17,13 @@ from kb.paths import expand_user
 from kb.service.handoff import HandOff, to_json
 from kb.views.handoff import to_markdown
 from tui.screens.sheet import Sheet
+from tui.service_app import ServiceApp
 
 
 class ExportScreen(Sheet[Path | None]):
-    """Ends with the path that was written."""
+    """Ends with the path that was written, or the name of what the browser got."""
+
+    app: ServiceApp
 
     def __init__(self, note: HandOff, suggested: str) -> None:
         super().__init__()
@@ -32,13 +35,17 @@ class ExportScreen(Sheet[Path | None]):
             dialog.border_title = "Write the hand-off note"
             dialog.border_subtitle = "enter: write, esc: back"
             yield Static("A name ending in .json writes JSON; any other name writes Markdown.")
-            yield Input(str(Path.cwd() / self._suggested), id="path", select_on_focus=False)
+            directory = Path() if self.app.in_browser else Path.cwd()
+            yield Input(str(directory / self._suggested), id="path", select_on_focus=False)
             yield Static(id="wrong")
 
     @on(Input.Submitted)
     def _write(self, event: Input.Submitted) -> None:
-        path = expand_user(event.value)
+        path = Path(event.value) if self.app.in_browser else expand_user(event.value)
         text = to_json(self._note) if path.suffix == ".json" else to_markdown(self._note)
+        if self.app.in_browser:
+            self.dismiss(Path(self.app.hand_over(path.name, text)))
+            return
         try:
             self.dismiss(write_new(path, text.encode()))
         except OutputError as error:

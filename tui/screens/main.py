@@ -19,6 +19,7 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
@@ -96,7 +97,7 @@ class MainScreen(Screen[None]):
             yield Static(id="status")
         yield CaseBar()
         yield PasteBox()
-        yield Static(tour(), id="tour")
+        yield Static(tour(self.app.in_browser), id="tour")
         with Vertical(id="answer"):
             yield Static(id="verdict")
             yield Static(id="first-to-fail")
@@ -116,6 +117,11 @@ class MainScreen(Screen[None]):
             self._go_on(self._session)
         elif self._first:
             self.ask(self._first)
+
+    def _screen_resized(self, _size: Size) -> None:
+        """Lay out for the size that the app has by now: of two sizes that come at once, Textual
+        would bring back each after the other without end."""
+        super()._screen_resized(self.app.size)
 
     @work(group="resume")
     async def _go_on(self, session: Session) -> None:
@@ -672,6 +678,8 @@ class MainScreen(Screen[None]):
         from kb.run import why_off
         from tui.screens.run import RunScreen
 
+        if self.app.stays_away():
+            return
         case, task, off = self.case, self.current_task, why_off(self.app.settings)
         if case is None or task is None or not self._brought():
             return
@@ -737,7 +745,10 @@ class MainScreen(Screen[None]):
             name = f"incident-{datetime.now():%Y-%m-%d-%H%M}.md"
             written = await self.app.push_screen_wait(ExportScreen(self.case.handoff(), name))
             if written:
-                self.app.tell(f"Written: {written}")
+                self._tell_written(f"{written}")
+
+    def _tell_written(self, what: str) -> None:
+        self.app.tell(f"{'Downloaded' if self.app.in_browser else 'Written'}: {what}")
 
     def action_talk(self) -> None:
         """Go to the conversation."""
@@ -806,7 +817,7 @@ class MainScreen(Screen[None]):
             written = await self.app.push_screen_wait(DraftScreen(record, directory))
             if written:
                 self.app.service.refresh()
-                self.app.tell(f"Written: {written}. Fill in the TODOs, then run: kb lint {written}")
+                self._tell_written(f"{written}. Fill in the TODOs, then run: kb lint {written}")
 
     @work(group="tour", exclusive=True)
     async def action_tour(self) -> None:
@@ -830,6 +841,8 @@ class MainScreen(Screen[None]):
         """Choose one of the last searches."""
         from tui.screens.history import HistoryScreen
 
+        if self.app.stays_away():
+            return
         screen = HistoryScreen(self.app.history.load(), self.app.settings.history)
         user_input = await self.app.push_screen_wait(screen)
         if user_input:
@@ -840,6 +853,8 @@ class MainScreen(Screen[None]):
         """Choose a log or a directory."""
         from tui.screens.pick import PickScreen
 
+        if self.app.stays_away():
+            return
         path = await self.app.push_screen_wait(PickScreen("Open a log, or the logs of one job"))
         if path:
             self.ask(UserInput(paths=(path,), name=str(path)))
@@ -850,6 +865,8 @@ class MainScreen(Screen[None]):
         from tui.screens.batch import BatchScreen
         from tui.screens.pick import PickScreen
 
+        if self.app.stays_away():
+            return
         directory = await self.app.push_screen_wait(PickScreen("Classify all logs below"))
         if directory:
             path = await self.app.push_screen_wait(BatchScreen(directory, self.app.settings))
