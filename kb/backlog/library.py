@@ -33,6 +33,11 @@ leads that were the right report."""
 _REMEDY = 0.17
 """What a remedy adds: of two reports that fit alike, the one that tells its end helps more."""
 
+_FOREIGN, _FAMILIAR = 6.0, 0.55
+"""What speaks against a report that holds less than a share of the words that were asked: most
+likely it only comes from the same field. Chosen on 35 questions about reports of 13 further
+collections and 43 about something else; 36 and 8 that were held back got no worse by it."""
+
 _USUAL_COSINE, _USUAL_SLOPE = 0.25, 0.4
 """The cosine that a report usually has, by the share of the words that it holds."""
 
@@ -58,6 +63,9 @@ class Asked(msgspec.Struct, frozen=True):
     model: str
     """What encoded it."""
 
+    is_chinese: bool
+    """Whether it has Chinese words, some of which no report holds but in the same translation."""
+
     most: float
     """What all its words weigh together."""
     rarest: float
@@ -76,13 +84,15 @@ class Hit(msgspec.Struct, frozen=True):
     rare_words: float
     """What the words that it holds weigh together, where one that a single report holds weighs 1: a
     short question tells little."""
+    foreign: float = 0.0
+    """The share of the question's words that it lacks and a report of the same case would have."""
 
     @property
     def evidence(self) -> float:
         """How much speaks for the question's case, as the logarithm of the odds."""
         near = _USUAL_COSINE + _USUAL_SLOPE * self.coverage if self.cosine is None else self.cosine
         words = _FIT * self.fit + _RARE_WORDS * math.log1p(self.rare_words)
-        return _CONSTANT + words + _COSINE * max(near, 0.0)
+        return _CONSTANT + words + _COSINE * max(near, 0.0) - _FOREIGN * self.foreign
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -166,7 +176,7 @@ class Backlog:
         )
         most = sum(rarities.values()) or 1.0
         rarest = postings.rarity(1, total)
-        return Asked(counts, rarities, passages, encoder.name, most, rarest)
+        return Asked(counts, rarities, passages, encoder.name, chinese, most, rarest)
 
     def report(self, identifier: str) -> Report | None:
         """The report of this id, of whichever import."""
@@ -209,6 +219,7 @@ class Backlog:
                 float(scores[number]) / asked.most,
                 near.get(number),
                 held[number] / asked.rarest,
+                0.0 if asked.is_chinese else max(0.0, _FAMILIAR - held[number] / asked.most),
             )
             for number in held
         }

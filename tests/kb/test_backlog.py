@@ -140,6 +140,8 @@ def test_chinese_finds_chinese(leads: Asking) -> None:
         "how do I get a refund for my flight",
         "怎么做红烧肉",
         "nginx: [emerg] unknown directive gzip_on",
+        "the object store wants another checksum algorithm for each upload of the nightly backup",
+        "the object store denies the upload: SignatureDoesNotMatch, clock of the node is wrong",
     ],
 )
 def test_what_is_about_something_else_has_no_lead(

@@ -454,6 +454,7 @@ def test_what_is_no_report_is_said(tmp_path: Path) -> None:
     write(tmp_path, "logo.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
     write(tmp_path, "code.py", "def f(): raise ValueError('error')\n")
     write(tmp_path, "config.json", '{"a": {"b": [1, 2]}}')
+    write(tmp_path, "query.txt", "== LOG ==\n\nDriver fault     : none\nErrors           : 0\n")
     write(
         tmp_path,
         "template.md",
@@ -463,5 +464,6 @@ def test_what_is_no_report_is_said(tmp_path: Path) -> None:
         "logo.png": Why.NOT_TEXT,
         "code.py": Why.NO_REPORTS,
         "config.json": Why.NO_REPORTS,
+        "query.txt": Why.NO_REPORTS,
         "template.md": Why.EMPTY,
     }
