@@ -36,9 +36,8 @@ _REMEDY = 0.17
 _FOREIGN, _FAMILIAR = 6.0, 0.55
 """What speaks against a report that holds less than a share of the words that were asked: most
 likely it only comes from the same field. Chosen on 35 questions about reports of 13 further
-collections and 43 about something else. Of 36 others, whose
-totals were seen meanwhile, one more is among the first three and one fewer is shown; of 8 about
-something else one is shown instead of two."""
+collections and 43 about something else. Of 36 others, whose totals were seen meanwhile, one more is
+among the first three and one fewer is shown; of 8 about something else one is shown, not two."""
 
 _USUAL_COSINE, _USUAL_SLOPE = 0.25, 0.4
 """The cosine that a report usually has, by the share of the words that it holds."""
