@@ -32,7 +32,7 @@ words. Encoding takes a second for some hundred reports, see docs/performance.md
 LOCK = ".lock"
 """Of the file that a writer holds."""
 
-_FORMAT_VERSION = 4
+_FORMAT_VERSION = 5
 """Increase this number when other reports are made of the same threads."""
 _REPORTS_PER_BATCH = 400
 """Taken in by one transaction: a second's work, which is lost if the process is killed."""

@@ -40,6 +40,8 @@ _MIN_ANSWERED = 3
 _ID_CHARACTERS = 16
 _MAY_HOLD_A_SECRET = re.compile(r"[@?;]")
 """Of an address; to look closer takes a while, and most have none of these."""
+_REMARK = re.compile(r"\s*(?:#|//)")
+"""What a script says to its readers: nothing that it prints."""
 _PERSON = re.compile(r"(?<=://)[^/?#]*@")
 
 
@@ -95,7 +97,11 @@ def _lines(printed: str) -> tuple[str, ...]:
     )
     chosen: list[EvidenceLine] = []
     for least in (Grade.ERROR, Grade.HINT):
-        chosen = [line for line in evidence.lines if line.grade >= least][:_MAX_LINES]
+        chosen = [
+            line
+            for line in evidence.lines
+            if line.grade >= least and not _REMARK.match(line.masked)
+        ][:_MAX_LINES]
         if chosen:
             break
     ordered = sorted(chosen, key=lambda line: line.number)

@@ -29,6 +29,8 @@ _MIN_TOLD_CHARACTERS = 36
 """Of a sentence that tells a remedy; a shorter one thanks for it."""
 _SENTENCES_BEHIND = 3
 """Quoted behind the one that tells it, as far as they fit."""
+_SENTENCES_BEFORE = 5
+"""Quoted before one that only says that all is well: they tell what was done."""
 _LONG_THREAD = 8
 """Answers of a thread in which more than one thing is talked about."""
 _EARLY = 18
@@ -54,8 +56,8 @@ _ADDED = re.compile(
 )
 """A reporter adds to the first post how it ended."""
 _AROUND = re.compile(
-    r"\b(?:downgrad|upgrad|revert|roll|set|us|disabl|remov|add|chang|switch|replac|install|pass)"
-    r"\w*\b.{0,120}\b(?:fix(?:es|ed)?|solve[sd]?|resolve[sd]?|works?|worked|helps?)\b"
+    r"\b(?:downgrad|upgrad|revert|roll|sett?|us|disabl|remov|add|chang|switch|replac|install|pass)"
+    r"(?:\w*\b.{0,120}\b(?:fix(?:es|ed)?|solve[sd]?|resolve[sd]?|helps?)|ing\b.{0,120}\bwork(?:s|ed))\b"
     r"|\bworkaround\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -72,6 +74,21 @@ _ANSWERED_MAIL = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 """The mail that a mail answers, below it."""
+_ANNOUNCED = re.compile(
+    r"\b(?:propos|suggest|recommend|advis|add|appl|chang|replac|set|us)\w*\b[^:]{0,40}"
+    r"\b(?:the following|these|this)\b[^:]{0,40}:$",
+    re.IGNORECASE,
+)
+"""What was done stands in the code that follows."""
+_DEED = re.compile(
+    r"\b(?:re-?)?(?:start|boot|creat|install|deploy|launch|seat|siz|plac|mov|set|nam|build|built|mount|"
+    r"delet|switch|roll|vert|upgrad|downgrad|updat|disabl|enabl|chang|increas|reduc|drain|cordon|kill|"
+    r"clear|clean|add|patch|scal|bump|lower|rais|limit|bann|cull|swapp|cycl|fix|appl|pinn|skipp)"
+    r"(?:\w*ed|\w*ing)?\b|重启|更换|替换|升级|降级|删除|修改|关闭|重装|设置|调整|清理|扩容|回滚",
+    re.IGNORECASE,
+)
+"""What people do about a trouble."""
+_HEADING = re.compile(r"#{1,6}\s")
 _IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|<img\b[^>\n]*>", re.IGNORECASE)
 
 
@@ -196,10 +213,11 @@ def _is_unsolved(thread: Thread) -> bool:
 
 def _is_document(thread: Thread) -> bool:
     """Whether it was written by those who know the end: no tracker has it."""
+    by_one = all(post.role is Role.MAINTAINER for post in thread.posts[1:])
     return (
         not thread.state
         and thread.closed is None
-        and len(thread.posts) <= _MAX_DOCUMENT_POSTS
+        and (by_one or len(thread.posts) <= _MAX_DOCUMENT_POSTS)
         and all(post.role in (Role.REPORTER, Role.MAINTAINER) for post in thread.posts)
         and (thread.url is None or "/issues/" not in thread.url)
     )
@@ -345,10 +363,39 @@ def _in_document(posts: Sequence[_Read]) -> Iterator[_Candidate]:
             rank = 5 * bool(says & Says.WORKED) + 3 * bool(says & Says.SOLVED)
             rank += 2 * bool(says & Says.DID) if rank else 0
             rank += 2 * bool(says & Says.CHANGE and _FIXES.search(read.sentences[place].text))
+            if _is_relief(says) and not _tells_a_deed(read, place):
+                continue
             if rank and (not says & Says.OVER or says & Says.SOLVED):
                 yield _Candidate(_Rank.STORY + rank - 3, place, read.place, place)
             elif says & Says.DID and place:
                 yield _Candidate(_Rank.AROUND, place, read.place, place)
+            elif _announces(read, place):
+                yield _Candidate(_Rank.ADVICE, place, read.place, place)
+
+
+def _is_relief(says: Says) -> bool:
+    """Whether a sentence says that all is well, and not what was done."""
+    return bool(says & Says.WORKED and not says & (Says.SOLVED | Says.CHANGE))
+
+
+def _tells_a_deed(read: _Read, place: int) -> bool:
+    """Whether a sentence or those right before it tell what was done."""
+    told = Says.SOLVED | Says.CHANGE | Says.DID | Says.ADVICE
+    return any(
+        one.is_code or says & told or _DEED.search(one.text)
+        for one, says in zip(
+            read.sentences[max(0, place - _SENTENCES_BEFORE) : place + 1],
+            read.says[max(0, place - _SENTENCES_BEFORE) : place + 1],
+            strict=True,
+        )
+    )
+
+
+def _announces(read: _Read, place: int) -> bool:
+    """Whether a sentence says that what was done follows, and code does."""
+    following = read.sentences[place + 1 : place + 2]
+    is_code = any(one.is_code for one in following)
+    return is_code and _ANNOUNCED.search(read.sentences[place].text) is not None
 
 
 def _added(first: Sequence[_Read]) -> Iterator[_Candidate]:
@@ -380,17 +427,28 @@ def _quoted(posts: Sequence[_Read], best: _Candidate) -> Resolution | None:
 
 
 def _around(read: _Read, place: int) -> str:
-    """The sentence, the one before it, and what follows, as far as it fits."""
+    """The sentence, the one before it, and what follows up to the next heading, as far as it fits.
+    Of one that only says that all is well: what was done before."""
 
     def fits(first: int, last: int) -> bool:
         return read.sentences[last].end - read.sentences[first].start <= _MAX_QUOTE_CHARACTERS
 
     first = last = place
-    if place and not read.sentences[place - 1].is_code and fits(place - 1, place):
-        first = place - 1
-    for behind in range(place + 1, min(place + 1 + _SENTENCES_BEHIND, len(read.sentences))):
-        if fits(first, behind):
-            last = behind
+    if _is_relief(read.says[place]):
+        while place - first < _SENTENCES_BEFORE and first and fits(first - 1, place):
+            first -= 1
+        while first < place and _HEADING.match(read.sentences[first].text):
+            first += 1
+    else:
+        if place and not read.sentences[place - 1].is_code and fits(place - 1, place):
+            first = place - 1
+        if place + 1 < len(read.sentences) and read.sentences[place + 1].is_code:
+            first = first if fits(first, place + 1) else place
+        for behind in range(place + 1, min(place + 1 + _SENTENCES_BEHIND, len(read.sentences))):
+            if _HEADING.match(read.sentences[behind].text):
+                break
+            if fits(first, behind):
+                last = behind
     text = read.text[read.sentences[first].start : read.sentences[last].end]
     return _bounded(text, _MAX_QUOTE_CHARACTERS)
 

@@ -91,6 +91,8 @@ def reading(sentence: str) -> Says:
     ):
         if _has(kind, text, lowered):
             says |= what
+    if says & Says.DENIED and _has("supposes", text, lowered):
+        says &= ~Says.DENIED
     if duplicate_in(text):
         says |= Says.DUPLICATE
     if says & (Says.UNSOLVED | Says.DUPLICATE):
@@ -98,7 +100,7 @@ def reading(sentence: str) -> Says:
     asks = text.endswith(("?", "？")) or _has("asks", text, lowered)
     if not asks:
         says |= _success(text, lowered, denied=bool(says & Says.DENIED))
-    if (not asks or _has("tries", text, lowered)) and _has("advice", text, lowered):
+    if (not asks or _has("tries", text, lowered)) and _advises(text, lowered):
         says |= Says.ADVICE
     return says
 
@@ -116,13 +118,18 @@ def duplicate_in(text: str) -> str | None:
     return next(filter(None, found.groups()), None) if found else None
 
 
+def _advises(text: str, lowered: str) -> bool:
+    return _has("advice", text, lowered) or (is_concrete(text) and _has("contrast", text, lowered))
+
+
 def _success(text: str, lowered: str, *, denied: bool) -> Says:
     says = Says.NOTHING
     worked = _is_sure(text, lowered)
     if worked and not denied:
         says |= Says.WORKED
     finds = not denied and _has("finds", text, lowered)
-    if (worked or finds) and _has("remedy", text, lowered):
+    refers = not is_concrete(text) and _has("refers", text, lowered)
+    if (worked or finds) and not refers and _has("remedy", text, lowered):
         says |= Says.SOLVED
     if not denied and _has("change", text, lowered) and not _has("negated", text, lowered):
         says |= Says.CHANGE

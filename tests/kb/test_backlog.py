@@ -128,9 +128,13 @@ def test_a_line_in_the_middle_of_a_long_log_leads_to_its_report(leads: Asking) -
     assert lead.source == "issues.json#11"
 
 
-def test_chinese_finds_chinese(leads: Asking) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["任务一直排队，配额不够，但是节点空闲", "昨晚提交的作业今早还没跑起来，配额也没超"],
+)
+def test_chinese_finds_chinese(leads: Asking, text: str) -> None:
     fill("team", [BUCKET, *OTHERS])
-    (lead, *_rest) = leads("任务一直排队，配额不够，但是节点空闲")
+    (lead, *_rest) = leads(text)
     assert lead.id == "quota"
 
 
@@ -140,6 +144,8 @@ def test_chinese_finds_chinese(leads: Asking) -> None:
         "how do I get a refund for my flight",
         "怎么做红烧肉",
         "nginx: [emerg] unknown directive gzip_on",
+        "the object store wants another checksum algorithm for each upload of the nightly backup",
+        "the object store denies the upload: SignatureDoesNotMatch, clock of the node is wrong",
     ],
 )
 def test_what_is_about_something_else_has_no_lead(

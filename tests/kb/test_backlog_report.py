@@ -51,6 +51,9 @@ def quote_of(report: Report) -> str | None:
         ("Please upgrade to the latest nightly.", CHANGE),
         ("Don't use `-rtr` for this model.", ADVICE),
         ("可以尝试使用 dos2unix 工具解决", ADVICE),
+        ("The fix is working, thank you.", Says.WORKED),
+        ("It should work now.", CHANGE),
+        ("Use `--foo` rather than `--bar`.", ADVICE),
         ("Still the same error here.", Says.DENIED),
         ("I tried it, but it fails with another message.", Says.DENIED),
         ("Closing due to inactivity.", Says.UNSOLVED),
@@ -74,6 +77,16 @@ def test_what_a_sentence_says(sentence: str, says: Says) -> None:
         "It still works only on my other machine.",
         "请问解决了吗？",
         "The sum is 92307456, which is close to half the size.",
+        "It is expected to be resolved by noon.",
+        "The nodes will be brought back online within two hours.",
+        "We're working hard on getting the storage back up.",
+        "Hopefully, the others can be brought back up tomorrow.",
+        "**Update**: The login nodes are down.",
+        "The problem was first reported around 09:30.",
+        "I wonder if the problem was on some node.",
+        "You need to give me a way to reproduce it.",
+        "This is more a matter of taste rather than of facts.",
+        "If you still see this message, ask the vendor of the compiler.",
     ],
 )
 def test_what_sounds_like_an_end_and_is_none(sentence: str) -> None:
@@ -90,6 +103,37 @@ def test_the_advice_that_worked_is_quoted_not_the_thanks() -> None:
     assert report.resolution is not None
     assert report.resolution.role is MAINTAINER
     assert report.resolved
+
+
+@pytest.mark.parametrize(
+    "thanks",
+    [
+        "Thanks, using that flag worked for me. Is somebody interested in mending the search?",
+        "Please verify whether this has been fixed. I tried and verified that the fix works here.",
+        "It looks like the issue is resolved, so I will close it.",
+    ],
+)
+def test_who_points_to_a_remedy_does_not_tell_it(thanks: str) -> None:
+    advice = "I had this too ... try using `-DUSE_RING=1 -DRING_PATH=/opt/ring`"
+    assert quote_of(end_of((OTHER, advice), (OTHER, thanks))) == advice
+    assert quote_of(end_of((OTHER, "I have this too."), (OTHER, thanks))) is None
+
+
+def test_an_advice_with_a_condition_is_one() -> None:
+    advice = (
+        "Yes, it is safe to ignore. Try adding `-DCMAKE_BUILD_TYPE=Release`."
+        " If you still see this message, ask the vendor."
+    )
+    assert quote_of(end_of((OTHER, advice))) == advice
+
+
+def test_a_first_post_that_compares_tells_no_remedy() -> None:
+    body = "I use an endpoint that needs a key, it works with othertool and its `--key` flag."
+    assert quote_of(end_of(body=body)) is None
+    body = "It crashes in map.\n\nRemoving the column fixes the issue!\n\n### Expected\n\nNo crash"
+    assert (
+        quote_of(end_of(body=body)) == "It crashes in map.\n\nRemoving the column fixes the issue!"
+    )
 
 
 def test_the_reporter_tells_what_ended_it() -> None:
@@ -196,6 +240,48 @@ def test_a_logbook_tells_its_end_itself() -> None:
     assert report.resolved
 
 
+def test_what_was_done_stands_before_the_sigh_of_relief() -> None:
+    text = (
+        "The lines came late.\n\nSo we replaced the launcher like so:\n\n```\n- launch\n"
+        "+ python -u -m launch\n```\nand voila, the problem went away.\n\nNobody knows why."
+    )
+    report = report_of(Thread("log.md#3", "Late lines", (Post(text, REPORTER),)))
+    quote = quote_of(report) or ""
+    assert "+ python -u -m launch" in quote
+    assert quote.endswith("and voila, the problem went away.")
+
+
+@pytest.mark.parametrize(
+    ("last", "quote"),
+    [
+        ("**Resolved**: As of 09:20 on 2022-09-09, the cluster is in full operation.", None),
+        ("**Resolved**: All nodes are back online.", None),
+        (
+            "**Resolved**: The failure has been resolved by rebooting it.",
+            "**Resolved**: The failure has been resolved by rebooting it.",
+        ),
+        (
+            "**Update**: The nodes were rebooted. All is fine again now.",
+            "**Update**: The nodes were rebooted. All is fine again now.",
+        ),
+    ],
+)
+def test_that_all_is_well_tells_no_remedy(last: str, quote: str | None) -> None:
+    posts = [Post("**Notice**: Users cannot log in.", REPORTER)]
+    posts += [Post(f"**Update**: {n} of the nodes are still down.", MAINTAINER) for n in range(9)]
+    posts.append(Post(last, MAINTAINER))
+    assert quote_of(report_of(Thread("status.md#3", "Storage failure", tuple(posts)))) == quote
+
+
+def test_what_was_done_may_be_announced_before_the_code() -> None:
+    text = (
+        "The job stays when a rank crashes.\n\nThe authors proposed the following additions:\n\n"
+        "```\nSRUN_ARGS=--kill-on-bad-exit=1\n```\nI tested this on two nodes."
+    )
+    report = report_of(Thread("log.md#4", "The job stays", (Post(text, REPORTER),)))
+    assert "--kill-on-bad-exit=1" in (quote_of(report) or "")
+
+
 FORM = """<!-- Please fill in the template -->
 ### Prerequisites
 
@@ -251,6 +337,13 @@ def test_a_traceback_that_is_quoted_is_a_log() -> None:
     report = end_of(body=quoted)
     assert "AssertionError: the ring of ranks is already set up" in report.lines
     assert "said somebody" not in end_of(body="It hangs on two nodes.\n> said somebody").symptom
+
+
+def test_a_remark_in_a_script_is_no_line_of_a_log() -> None:
+    script = (
+        "```\n# crash on errors such as a hanging broadcast\nexport A_B=1\nError: lost rank 3\n```"
+    )
+    assert end_of(body=f"It hangs.\n\n{script}").lines == ("Error: lost rank <n>",)
 
 
 def test_words_of_the_whole_thread_are_kept_once_and_without_secrets() -> None:

@@ -327,6 +327,26 @@ def test_a_logbook_is_cut_at_its_dates(tmp_path: Path) -> None:
     assert found[0].opened.year == 2022
 
 
+def test_the_news_of_a_status_page_follow_one_another(tmp_path: Path) -> None:
+    page = """#### January 2, 2020: Storage failure
+
+**Resolved**: It has been resolved by rebooting two servers.
+January 2, 17:00
+
+**Update**: We are on it.
+
+**Notice**: Users cannot log in.
+January 2, 16:00
+"""
+    posts = only(write(tmp_path, "status.md", page)).posts
+    assert [post.text.partition("\n")[0] for post in posts] == [
+        "**Notice**: Users cannot log in.",
+        "**Update**: We are on it.",
+        "**Resolved**: It has been resolved by rebooting two servers.",
+    ]
+    assert posts[0].role is Role.REPORTER
+
+
 def test_columns_are_guessed_and_may_be_named(tmp_path: Path) -> None:
     header = ["Summary", "Issue id", "Status", "Resolution", "Created", "Description", "Comment"]
     row = ["Node down", "41", "Closed", "Fixed", "30/Sep/21 17:20", 'It says "no"', "Replaced it."]
@@ -434,6 +454,7 @@ def test_what_is_no_report_is_said(tmp_path: Path) -> None:
     write(tmp_path, "logo.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
     write(tmp_path, "code.py", "def f(): raise ValueError('error')\n")
     write(tmp_path, "config.json", '{"a": {"b": [1, 2]}}')
+    write(tmp_path, "query.txt", "== LOG ==\n\nDriver fault     : none\nErrors           : 0\n")
     write(
         tmp_path,
         "template.md",
@@ -443,5 +464,6 @@ def test_what_is_no_report_is_said(tmp_path: Path) -> None:
         "logo.png": Why.NOT_TEXT,
         "code.py": Why.NO_REPORTS,
         "config.json": Why.NO_REPORTS,
+        "query.txt": Why.NO_REPORTS,
         "template.md": Why.EMPTY,
     }

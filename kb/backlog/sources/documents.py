@@ -49,6 +49,15 @@ _BARE_BYTES = 16
 """A shorter title, such as "TLDR", says nothing without what stands above it."""
 _SMALL_CHARACTERS = 3_000
 """A document with headings but without dates, no longer than this, is one report."""
+_UPDATE = re.compile(
+    r"^[ \t]*(?:[-*+][ \t]+)?\*\*(?P<state>Resolved|Completed|Monitoring|Identified|Update|"
+    r"Investigating|Notice|Notification|Scheduled|In progress|Verifying)"
+    r"[ \t]*(?:\*\*[ \t]*[:：–-]|[:：]\*\*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""The beginning of a piece of news, as a status page has it."""
+_FIRST_NEWS = ("investigating", "notice", "notification", "scheduled")
+_LAST_NEWS = ("resolved", "completed")
 _MAX_DEPTH = 8
 
 
@@ -208,9 +217,9 @@ def _thread(title: str, found: Sequence[Piece], place: _Place) -> Thread:
     def texts(*parts: Part) -> list[str]:
         return [piece.text for piece in found if piece.part in parts and piece.text]
 
-    posts = [
-        Post("\n\n".join(texts(Part.STORY, Part.SYMPTOM, Part.NOTE)), Role.REPORTER, place.date)
-    ]
+    story, *news = _news("\n\n".join(texts(Part.STORY, Part.SYMPTOM, Part.NOTE)))
+    posts = [Post(story, Role.REPORTER, place.date)]
+    posts += [Post(text, Role.MAINTAINER, place.date) for text in news]
     posts += [Post(text, Role.MAINTAINER, place.date) for text in texts(Part.COURSE, Part.CAUSE)]
     posts += [
         Post(text, Role.MAINTAINER, place.date, accepted=True)
@@ -224,6 +233,18 @@ def _thread(title: str, found: Sequence[Piece], place: _Place) -> Thread:
         opened=place.date,
         labels=place.labels,
     )
+
+
+def _news(story: str) -> list[str]:
+    """A story as what a status page told one after the other, the first news first; pages put the
+    last ones on top."""
+    found = list(_UPDATE.finditer(story))
+    if len(found) < 2 or story[: found[0].start()].strip():
+        return [story]
+    ends = [one.start() for one in found[1:]]
+    news = [story[one.start() : end].strip() for one, end in zip(found, [*ends, None], strict=True)]
+    first, last = found[0]["state"].lower(), found[-1]["state"].lower()
+    return news[::-1] if last in _FIRST_NEWS or first in _LAST_NEWS else news
 
 
 def _title(place: _Place) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from pathlib import Path
@@ -31,6 +32,8 @@ number."""
 _MAX_COMMENTS_BYTES = 1 << 28
 """Of a file of comments, all of which are kept while the issues are read: 256 MB."""
 _SAMPLE_LINES = 40
+_ALIGNED = re.compile(r"\s*\S[^:\n]{0,60}\s{2,}: ")
+"""A line of a listing, such as `nvidia-smi -q` prints."""
 
 Found = Iterator[Thread | Skipped]
 
@@ -187,7 +190,9 @@ def _read_file(source: Source, mapping: Mapping[str, str]) -> Found:
 
 def _is_dump(head: str, ending: str) -> bool:
     """Whether plain text was printed by a program rather than written."""
-    return ending in (".txt", "") and is_log(head.split("\n")[:_SAMPLE_LINES])
+    sample = [line for line in head.split("\n") if line.strip()][:_SAMPLE_LINES]
+    is_listing = sum(map(bool, map(_ALIGNED.match, sample))) * 2 > len(sample)
+    return ending in (".txt", "") and (is_listing or is_log(sample))
 
 
 def _of_json(
