@@ -180,8 +180,10 @@ def _absent(clause: str, candidates: Sequence[Incident], language: Language) -> 
     if first in _ORDINARY and not named and not _TROUBLE.search(what):
         return None
     words = {word for word in tokenize(translate(what)) if not word.isdigit()} - _ORDINARY
-    ids = [i.id for i in candidates if _needs(i, named) or words & _printed(i)]
-    telling = bool(ids) and len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
+    needing = [i.id for i in candidates if _needs(i, named)]
+    ids = needing or [i.id for i in candidates if words & _printed(i)]
+    few = len(ids) <= max(1, _MAX_CANDIDATE_SHARE * len(candidates))
+    telling = bool(needing) or (bool(ids) and few)  # what runs nowhere is behind none of them
     if not telling and not named and not _TROUBLE.search(what):
         return None
     reason = say("absent", language, what=what)

@@ -75,14 +75,18 @@ _MAX_CHARACTERS = 200
 
 
 def may_be_known(text: str) -> bool:
-    """Whether a text is a question that the table has, if the case is about its systems. What a
-    term means, the glossary tells; leave for what does harm is another matter."""
-    if not is_question(text) or asked_term(text) or compared_terms(text) or harm_of(text):
+    """Whether a text is a question that the table has, if the case is about its systems."""
+    if not is_question(text) or has_answer_of_its_own(text):
         return False
     found, likeness = _nearest(text, None)
     return found is not None and (
         likeness >= WHOLE or (likeness >= SURE and is_about(found, _words(text)))
     )
+
+
+def has_answer_of_its_own(text: str) -> bool:
+    """Whether it asks what a term means, which the glossary tells, or for leave to do harm."""
+    return bool(asked_term(text) or compared_terms(text) or harm_of(text))
 
 
 def question_known(text: str, case: str) -> KnownQuestion | None:

@@ -32,6 +32,13 @@ def test_everything_shipped_passes(shipped_kb: Run) -> None:
     assert b"0 problems" in run.stderr
 
 
+def test_a_symptom_is_the_id_of_a_playbook(shipped_kb: Run, copy: Path) -> None:
+    copy.write_text(copy.read_text().replace("symptoms: [", "symptoms: [no-such-playbook, ", 1))
+    report = shipped_kb("lint", copy).stdout.decode()
+    assert "error[IDS408]: unknown playbook `no-such-playbook`" in report
+    assert f"{copy}:" in report
+
+
 @pytest.fixture
 def good(copy: Path) -> Path:
     """A file with nothing wrong: it leads to no record that the small installation lacks."""
@@ -74,7 +81,6 @@ def test_one_good_file_passes(kb: Run, good: Path) -> None:
         ("signatures:\n", "signatures:\n- pattern: Error while\n  strength: strong\n", "SIG203"),
         ("## Distinguish\n\n", "## Distinguish\n\n- `no-such-record`: Is it?\n", "IDS402"),
         ("## Distinguish\n\n", f"## Distinguish\n\n- `{FOUNDING}`: Is it?\n", "IDS403"),
-        ("symptoms: [", "symptoms: [no-such-playbook, ", "IDS408"),
     ],
 )
 def test_wrong_file_is_reported_with_rule_place_and_help(

@@ -178,18 +178,26 @@ def test_the_command_is_that_of_the_environment(knowledge: KnowledgeBase) -> Non
 
 
 def test_the_answer_names_the_playbook_and_the_check(shipped_kb: Run) -> None:
-    done = shipped_kb("ask", "training hangs, no error")
-    text = done.stdout.decode()
-    assert done.returncode == 1
+    text = shipped_kb("ask", "training hangs").stdout.decode()
     assert "The symptom is known, its cause is not." in text
     assert "Nothing known matches" not in text
     assert "py-spy dump" in text
-    answer = json.loads(shipped_kb("ask", "--json", "training hangs, no error").stdout)
-    assert answer["verdict"] == "unknown"
+    answer = json.loads(shipped_kb("ask", "--json", "training hangs").stdout)
+    assert answer["verdict"] in ("possible", "unknown")
     assert answer["playbooks"][0]["id"] == "hang-mid-training"
     assert answer["playbooks"][0]["secure"]
     assert answer["next"]["check"] == "py-spy-dump"
     assert answer["next"]["command"].startswith("py-spy dump")
+
+
+def test_a_symptom_told_in_words_leads_until_a_record_is_likely(shipped_kb: Run) -> None:
+    """Words name a symptom more often than a cause: the record comes behind it, as possible."""
+    told = "checkpoint never finishes writing"
+    answer = json.loads(shipped_kb("ask", "--json", told).stdout)
+    assert answer["verdict"] == "possible"
+    assert answer["matches"][0]["confidence"] < 0.5
+    text = shipped_kb("ask", told).stdout.decode()
+    assert text.index("Symptom: ") < text.index(answer["matches"][0]["id"])
 
 
 def test_the_playbook_leads_where_no_record_is_as_likely(shipped_kb: Run) -> None:

@@ -195,7 +195,8 @@ class UnknownSymptom(Rule):
     def finish(self, context: LintContext) -> Iterator[Problem]:
         for file in context.chosen:
             for name in file.incident.header.symptoms:
-                if name not in context.playbooks:
+                # A library without playbooks leaves them to the one that it is added to.
+                if context.playbooks and name not in context.playbooks:
                     yield self.problem(file, "symptoms:", f"unknown playbook `{name}`")
 
 

@@ -60,12 +60,18 @@ def known_question(
 ) -> Answer | None:
     """The answer to a question that is surely one of the table. None where it names a check or a
     step: these have an answer of their own."""
-    if task_named(acted.text, conversation, knowledge) or (
-        acted.act is Act.HOW and check_about(acted.text, conversation, knowledge)
-    ):
+    if names_check_or_step(acted, conversation, knowledge):
         return None
     question = question_known(acted.text, subject_of(conversation))
     return of_table(question, conversation.language)
+
+
+def names_check_or_step(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> bool:
+    """Whether a question is about a check or a step, which say more of the case."""
+    return bool(
+        task_named(acted.text, conversation, knowledge)
+        or (acted.act is Act.HOW and check_about(acted.text, conversation, knowledge))
+    )
 
 
 def _number_named(text: str, conversation: Conversation) -> str:

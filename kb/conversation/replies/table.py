@@ -8,6 +8,8 @@ import msgspec
 
 from kb.conversation.acts import MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.asked import Asked, asked_in
+from kb.conversation.known_questions import has_answer_of_its_own
+from kb.conversation.passages import passage_about
 from kb.conversation.replies.again import (
     all_wait,
     brief,
@@ -24,7 +26,7 @@ from kb.conversation.replies.bits import bits
 from kb.conversation.replies.candidates import alternatives, most_likely, others
 from kb.conversation.replies.courtesies import fixed, frustration, greeting, other, thanks
 from kb.conversation.replies.everywhere import everywhere
-from kb.conversation.replies.explain import explain_term, known_question
+from kb.conversation.replies.explain import explain_term, known_question, names_check_or_step
 from kb.conversation.replies.guesses import guess, place, whom
 from kb.conversation.replies.how import how
 from kb.conversation.replies.known_commands import known_command
@@ -101,7 +103,7 @@ _FIXED = {
     Act.HOSTILE: "hostile",
 }
 """Keys of sentences that are always the same."""
-_MAY_MEAN = {Act.EXPLAIN_TERM, Act.HOW, Act.COST, Act.SAFE, Act.WHY_NOT, Act.OTHER}
+_MAY_MEAN = {Act.EXPLAIN_TERM, Act.HOW, Act.COST, Act.WHY_NOT, Act.OTHER}
 """Acts of questions that hold for every case: why something is, the case says better."""
 _DOES = {
     Act.WHY: ReplyAct.EXPLAIN,
@@ -130,7 +132,13 @@ def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
 
 
 def _meant_by(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
-    """The answer of the table, where a question surely means one of its own."""
-    if acted.act not in _MAY_MEAN or not asks(acted.text):
+    """The answer of the table, where a question surely means one of its own and nothing of the case
+    answers it."""
+    text = acted.text
+    if acted.act not in _MAY_MEAN or not asks(text) or has_answer_of_its_own(text):
         return None
-    return meant_question(acted.text, conversation, knowledge)
+    if names_check_or_step(acted, conversation, knowledge):
+        return None
+    if passage_about(text, conversation, knowledge):
+        return None
+    return meant_question(text, conversation, knowledge)
