@@ -54,6 +54,16 @@ def asks(text: str) -> bool:
     return any(map(is_question, sentences_of(text)))
 
 
+def without_question(text: str) -> tuple[str, str]:
+    """What a text tells before its first sentence that asks, and that sentence with all behind it;
+    either may be empty."""
+    for sentence in sentences_of(text):
+        if is_question(sentence):
+            told, asked, behind = text.partition(sentence)
+            return told.strip(), f"{asked}{behind}".strip()
+    return text, ""
+
+
 def sentences_of(text: str) -> list[str]:
     """The sentences of a text, with their marks."""
     return [part for part in _BETWEEN_SENTENCES.split(text) if part.strip()]

@@ -6,8 +6,10 @@ import pytest
 
 from kb.answers import known_questions
 from kb.conversation.known_questions import (
+    MEANT_NEAR,
     may_be_known,
     question_known,
+    question_meant,
     question_near,
 )
 from kb.corpus.base import KnowledgeBase
@@ -109,3 +111,34 @@ def test_it_is_answered_in_chinese(knowledge: KnowledgeBase) -> None:
 def test_what_the_check_or_the_step_says_itself_comes_first(knowledge: KnowledgeBase) -> None:
     after = talk(knowledge, "training hangs, no error", "is py-spy safe on a live process?")
     assert "[py-spy-dump]" in said(after)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("why would the scheduler pile every actor onto a single machine", "pack"),
+        ("those /dev/shm settings, does the memory count towards what the pod may use", "cgroup"),
+        ("is it fine to leave the peer to peer switch off for good", "NVLink"),
+    ],
+)
+def test_a_question_in_other_words_finds_its_row(
+    asked: str, words: str, knowledge: KnowledgeBase
+) -> None:
+    case = "ray actors on kubernetes, NCCL_P2P_DISABLE=1 is set, /dev/shm is 64M"
+    found, likeness = question_meant([asked], case, knowledge)
+    assert found is not None
+    assert words in found.en
+    assert likeness > 0.5
+
+
+def test_a_question_of_another_topic_finds_none(knowledge: KnowledgeBase) -> None:
+    found, likeness = question_meant(
+        ["where can I buy good coffee near the office"], "lustre is slow", knowledge
+    )
+    assert found is None or likeness < MEANT_NEAR
+
+
+def test_what_is_asked_beside_a_success_is_answered(knowledge: KnowledgeBase) -> None:
+    after = talk(SHM, knowledge, "it works, thanks! why does one missing rank hang all the others?")
+    assert after.solved is not None
+    assert "rank" in said(after).partition("\n")[2]

@@ -20,7 +20,14 @@ from kb.conversation.done_steps import (
 )
 from kb.conversation.language import say
 from kb.conversation.next_step import Task, cause_shown, open_steps, symptom_of, task_of
-from kb.conversation.replies.answer import Answer, named_cause, paragraphs, sentences, with_task
+from kb.conversation.replies.answer import (
+    Answer,
+    named_cause,
+    near_question,
+    paragraphs,
+    sentences,
+    with_task,
+)
 from kb.conversation.replies.meant import (
     SETTING,
     cause_like,
@@ -45,6 +52,7 @@ from kb.conversation.state import (
     Statement,
     combine,
 )
+from kb.conversation.subject import without_question
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.incident import Incident
@@ -62,7 +70,17 @@ _MAX_RECORDS_COMPARED = 3
 
 
 def success(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """What it was, what helped, how to be sure, and how it stays away."""
+    """What it was, what helped, how to be sure, and how it stays away; and the answer to what is
+    asked beside."""
+    told, asked = without_question(acted.text)
+    answer = _solved(Acted(acted.act, told or acted.text), conversation, knowledge)
+    beside = near_question(asked, conversation, knowledge) if told and asked else None
+    if beside is None:
+        return answer
+    return msgspec.structs.replace(answer, text=paragraphs([answer.text, beside.text]))
+
+
+def _solved(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     language = conversation.language
     helped = _helped(acted, conversation, knowledge)
     symptom = symptom_of(conversation, knowledge)

@@ -103,7 +103,15 @@ _FIXED = {
     Act.HOSTILE: "hostile",
 }
 """Keys of sentences that are always the same."""
-_MAY_MEAN = {Act.EXPLAIN_TERM, Act.HOW, Act.COST, Act.WHY_NOT, Act.OTHER}
+_MAY_MEAN = {
+    Act.EXPLAIN_TERM,
+    Act.HOW,
+    Act.COST,
+    Act.WHY_NOT,
+    Act.SHOW_FIX,
+    Act.PREVENT,
+    Act.OTHER,
+}
 """Acts of questions that hold for every case: why something is, the case says better."""
 _DOES = {
     Act.WHY: ReplyAct.EXPLAIN,
