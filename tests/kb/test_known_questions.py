@@ -139,6 +139,7 @@ def test_a_question_of_another_topic_finds_none(knowledge: KnowledgeBase) -> Non
 
 
 def test_what_is_asked_beside_a_success_is_answered(knowledge: KnowledgeBase) -> None:
-    after = talk(SHM, knowledge, "it works, thanks! why does one missing rank hang all the others?")
+    asked = "why does one missing rank hang all the others?"
+    after = talk(knowledge, SHM, f"it works now, I made /dev/shm larger. {asked}")
     assert after.solved is not None
     assert "rank" in said(after).partition("\n")[2]
