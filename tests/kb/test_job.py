@@ -11,11 +11,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from index.signatures import Scanner
 from kb.diagnosis.scan import scan_log
-from kb.evaluate.jobs import read_truths
+from kb.evaluate.jobs import Truth, read_truths
 from kb.job import FailureKind, Job, analyse
 from kb.job.model import Explanation
 from kb.log import Log
@@ -1051,3 +1052,27 @@ def test_a_launcher_that_fails_before_any_rank_runs_tells_its_node(tmp_path: Pat
     files["slot0.txt"] = f"{begins.format(0)}{raised}launch: torchrun ended rc=1\n"
     job = job_of(write(tmp_path, files))
     assert (job.culprits[0].host, job.culprits[0].text) == ("mars-0", port)
+
+
+@pytest.mark.parametrize("which", ["player {} of 4", "band player={}/4", "[player #{}/4]"])
+def test_files_of_which_each_says_which_of_how_many_it_is(tmp_path: Path, which: str) -> None:
+    names = {"harp": 2, "bass": 0, "flute": 3, "drum": 1}
+    files = {}
+    for name, number in names.items():
+        begins = f"07:00:00 INFO {which.format(number)}, try 1/3, node 1/2\n"
+        files[f"{name}-7.txt"] = begins + steps(9) + f"{BROKEN if name == 'harp' else LOST}\n"
+    assert first_of(write(tmp_path, files)) == (2, BROKEN)
+
+
+def test_what_each_file_counts_alike_is_no_rank(tmp_path: Path) -> None:
+    files = {f"{name}.txt": "phase 1/3\n" + steps(9) + f"{LOST}\n" for name in ("bass", "drum")}
+    files["harp.txt"] = "phase 2/3\n" + steps(9) + f"{BROKEN}\n"
+    reading = scan_log(Log.from_paths([write(tmp_path, files)]), Scanner([]), markers())
+    assert analyse(reading.files) is None
+
+
+def test_a_healthy_job_needs_no_root_line_whether_it_is_empty_or_left_out() -> None:
+    truth = Truth("one", "", "healthy", False, (), (), "")
+    assert truth.is_shown_by(None)
+    assert msgspec.structs.replace(truth, root_line=None).is_shown_by(None)
+    assert not msgspec.structs.replace(truth, root_line="boom").is_shown_by(None)
