@@ -19,7 +19,7 @@ from kb.job.identity import Identities, RawLine, identify, named_hosts
 from kb.job.lines import ATTACHED, Line
 from kb.job.model import AttributedLog, LogLine
 from kb.job.stated import stated_ranks
-from kb.log.layout import Origin, number_siblings, origin_of
+from kb.log.layout import Origin, is_kernel_log, number_siblings, origin_of
 from kb.log.prefixes import Spoken, split_prefix
 from kb.log.speakers import Way, learn_labels, learn_way
 from kb.log.timestamps import Calendar, Stamp, read_stamp
@@ -155,12 +155,17 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     ways = {
         name: _way(sample, labels) if origins[name].rank is None else learn_way(sample)
         for name, sample in samples.items()
+        if not is_kernel_log(name)
     }
     usual = _usual_way(ways.values()) or _way_of_all(samples, origins)
     raw = [
         list(
             _raw_lines(
-                origins[name], lines, ways[name] or usual, siblings.get(name), stated.get(name)
+                origins[name],
+                lines,
+                (ways[name] or usual) if name in ways else None,
+                siblings.get(name),
+                stated.get(name),
             )
         )
         for name, lines in files.items()
