@@ -71,6 +71,9 @@ _CANCELLED = Expression(r"\bDUE TO (?:TIME ?LIMIT|PREEMPTION)\b|\bTERM_(?:RUNLIM
 _EXITED_WELL = (
     r"\b(?:exit(?:ed|ing)?(?: (?:with )?(?:status|code))?|returned|rc|ret|status)[: =]*0\b"
 )
+_EXIT = Expression(
+    r"\b(?:exit\w{0,3}|returned|rc|ret|status)(?: (?:with|status|code)){0,2}[: =]*-?\d"
+)
 _ENDED_WELL = Expression(
     r"\b(?:finish(?:ed|ing)?|done|complet(?:ed?|ion)|success(?:ful(?:ly)?)?|bye|all good)\b"
     r"|" + _EXITED_WELL,
@@ -264,6 +267,16 @@ def _in_time(lines: Sequence[LogLine]) -> list[LogLine]:
         return -math.inf if seconds is None else seconds, complains
 
     return [lines[index] for index in sorted(range(len(lines)), key=when)]
+
+
+def _worked(lines: Sequence[LogLine]) -> bool:
+    """Whether everyday lines other than those of an exit stand behind the last complaint."""
+    for line in reversed(lines):
+        if line.pattern is not None:
+            return False
+        if _is_ordinary(line) and not _EXIT.search(line.text):
+            return True
+    return False
 
 
 def _says_done(line: LogLine) -> bool:
@@ -461,11 +474,18 @@ class Attempt:
 
     @property
     def driver_exited_well(self) -> bool:
-        """Whether the last line of a program without ranks is that it ended with 0, whatever it
-        complained of before; services of a cluster end their helpers so in any case."""
-        return any(
-            file is not None and not is_system_log(file) and re.search(_EXITED_WELL, lines[-1].text)
+        """Whether a program without ranks ends with 0 and went on with its work behind what it
+        complained of, while none ends otherwise and no rank failed by itself. Services of a cluster
+        end their helpers so in any case, and of `train | tee` the end is that of `tee`."""
+        ends = [
+            lines
             for (file, _host), lines in self._without_ranks().items()
+            if file is not None and not is_system_log(file) and _EXIT.search(lines[-1].text)
+        ]
+        return (
+            bool(ends)
+            and all(re.search(_EXITED_WELL, lines[-1].text) and _worked(lines) for lines in ends)
+            and all(log.role < FaultRole.SELF_INFLICTED for log in self.ranks.values())
         )
 
     def _without_ranks(self) -> dict[tuple[str | None, str | None], list[LogLine]]:

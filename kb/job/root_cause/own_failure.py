@@ -28,8 +28,8 @@ _BAD_VALUE = Expression(r"\bnan\b|\binf\b|not finite|non-?finite|diverg|overflow
 _NAN = Expression(r"(?<![\w.])[+-]?(?:nan|inf)\b", re.IGNORECASE)
 
 _NOT_FINITE = Expression(
-    r"\bRuntimeWarning: (?:invalid value|divide by zero|overflow) encountered in\b"
-    r"|\b(?:not|non)[ -]?finite\b|\bIEEE_(?:INVALID|DIVIDE_BY_ZERO|OVERFLOW)",
+    r"\bRuntimeWarning: (?:invalid value|divide by zero) encountered in\b"
+    r"|\b(?:not|non)[ -]?finite\b|\bIEEE_(?:INVALID|DIVIDE_BY_ZERO)",
     re.IGNORECASE,
 )
 """NumPy warns so once, where the value arises."""
