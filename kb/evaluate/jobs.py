@@ -28,7 +28,12 @@ class Truth(msgspec.Struct, frozen=True):
     culprit_ranks: tuple[int, ...]
     culprit_hosts: tuple[str, ...]
     root_line: str | None = None
+    """None or empty where no line shows a cause: a healthy job has none."""
     right_advice: str | None = None
+
+    def is_shown_by(self, text: str | None) -> bool:
+        """Whether a line shows the cause; none has to where none is known to."""
+        return not self.root_line or _has(self.root_line, text)
 
 
 class JobOutcome(msgspec.Struct, frozen=True):
@@ -128,7 +133,7 @@ def _outcome(truth: Truth, diagnosis: Diagnosis) -> JobOutcome:
         truth.kind,
         failed is truth.failed,
         _is_culprit(truth, first),
-        truth.root_line is None or (first is not None and _has(truth.root_line, first.text)),
+        truth.is_shown_by(first.text if first else None),
         diagnosis.verdict,
         advice,
         first,

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from signal import SIGKILL
 
 import msgspec
@@ -15,9 +16,11 @@ from kb.evidence.endings import says_end
 from kb.evidence.markers import Grade
 from kb.expression import Expression
 from kb.job.exits import Exit, starts_again
+from kb.job.failures import classify
 from kb.job.lines import ATTACHED
 from kb.job.model import FaultRole, LogLine
 from kb.job.recorder import DumpComparison
+from kb.log.layout import is_system_log
 from kb.log.mask import shape_of
 
 _NATIVE = Expression(
@@ -30,10 +33,33 @@ _CHAINED = Expression(
 )
 _DIRECT = Expression(r"direct cause")
 _OF_PEERS = (FaultRole.LOST_PEER, FaultRole.TIMED_OUT)
+_PANIC = r"\bthread '[^']{0,80}' .{0,20}panicked at\b"
 _UNHANDLED = Expression(
-    r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:|\bray::\S+\(\)"
+    r"(?:Unhandled )?[Ee]xception in (?:thread|worker)|Process \S+-\d+:|\bray::\S+\(\)|" + _PANIC
 )
-"""The last is what a driver of Ray raises for an actor, which may print on."""
+"""The last but one is what a driver of Ray raises for an actor, which may print on."""
+_HEAD_OF_PANIC = Expression(_PANIC + r" \S{1,200}:\d+:\d+:\s*$")
+"""Rust writes the message of a panic in the line behind it."""
+_RETRIED = Expression(
+    r"\b(?:[1-9]\d* (?:retries|attempts|tries) (?:remaining|left)"
+    r"|(?:will|to) be (?:retried|tried again))\b",
+    re.IGNORECASE,
+)
+"""Behind a complaint: what stands below it did not end the work."""
+_REMOTE = Expression(r"\bray::\S+\(\)")
+_STALLED = Expression(
+    r"\b(?:stall\w{0,3}|hangs?|hanging|hung|stuck|silent|timed? ?out"
+    r"|no (?:line|output|progress|heartbeat|answer|news|step)s?)\b",
+    re.IGNORECASE,
+)
+_KILLS_ALL = Expression(
+    r"\b(?:kill(?:s|ing|ed)?|SIGKILL)\b.{0,80}"
+    r"\b(?:all|everything|the rest|the others|(?:whole|entire) (?:job|group)|remaining)\b",
+    re.IGNORECASE,
+)
+_LETTER = Expression(r"[^\W\d_]")
+_STALL_LINES = 5
+"""So many lines before it kills them all, a watchdog may say why."""
 _EXIT_LINES, _END_LINES = 3, 5
 """Last lines of a rank in which a launcher tells its exit code, and it tells itself that it is
 done."""
@@ -44,6 +70,9 @@ _LATE_LINES = 4
 _CANCELLED = Expression(r"\bDUE TO (?:TIME ?LIMIT|PREEMPTION)\b|\bTERM_(?:RUNLIMIT|PREEMPT)\b")
 _EXITED_WELL = (
     r"\b(?:exit(?:ed|ing)?(?: (?:with )?(?:status|code))?|returned|rc|ret|status)[: =]*0\b"
+)
+_EXIT = Expression(
+    r"\b(?:exit\w{0,3}|returned|rc|ret|status)(?: (?:with|status|code)){0,2}[: =]*-?\d"
 )
 _ENDED_WELL = Expression(
     r"\b(?:finish(?:ed|ing)?|done|complet(?:ed?|ion)|success(?:ful(?:ly)?)?|bye|all good)\b"
@@ -74,8 +103,10 @@ class RankLog:
 
     @property
     def last(self) -> LogLine | None:
-        """The last line of its everyday work."""
-        return self.ordinary[-1] if self.ordinary else None
+        """The last line of its everyday work; what a shell or a terminal adds, a time or a number
+        without a word, is none where there is another."""
+        said = (line for line in reversed(self.ordinary) if _LETTER.search(line.message))
+        return next(said, self.ordinary[-1] if self.ordinary else None)
 
     @property
     def last_file(self) -> str | None:
@@ -238,6 +269,16 @@ def _in_time(lines: Sequence[LogLine]) -> list[LogLine]:
     return [lines[index] for index in sorted(range(len(lines)), key=when)]
 
 
+def _worked(lines: Sequence[LogLine]) -> bool:
+    """Whether everyday lines other than those of an exit stand behind the last complaint."""
+    for line in reversed(lines):
+        if line.pattern is not None:
+            return False
+        if _is_ordinary(line) and not _EXIT.search(line.text):
+            return True
+    return False
+
+
 def _says_done(line: LogLine) -> bool:
     return _ENDED_WELL.search(line.message) is not None or says_end(line.message)
 
@@ -294,7 +335,8 @@ def _without_survivors(exits: Sequence[Exit], lines: Sequence[LogLine]) -> list[
 
 def _without_cancelled(exits: Sequence[Exit], lines: Iterable[LogLine]) -> list[Exit]:
     """Drop the exits of processes that were killed because a scheduler had ended the job."""
-    ends = [line for line in lines if line.rank is None and _CANCELLED.search(line.text)]
+    told = [line for line in lines if line.rank is None]
+    ends = [line for line in told if _CANCELLED.search(line.text)] + _kills_of_a_stall(told)
     if not ends:
         return list(exits)
     first = {line.file: line.place for line in reversed(ends)}
@@ -303,6 +345,52 @@ def _without_cancelled(exits: Sequence[Exit], lines: Iterable[LogLine]) -> list[
         for one in exits
         if one.signal != SIGKILL or one.line.place < first.get(one.line.file, one.line.place + 1)
     ]
+
+
+def _kills_of_a_stall(lines: Sequence[LogLine]) -> list[LogLine]:
+    """The lines in which a watchdog says that it kills all ranks because none of them goes on."""
+    return [
+        line
+        for index, line in enumerate(lines)
+        if _KILLS_ALL.search(line.text)
+        and any(
+            one.file == line.file and _STALLED.search(one.text)
+            for one in lines[max(0, index - _STALL_LINES) : index + 1]
+        )
+    ]
+
+
+def _with_messages_of_panics(lines: list[LogLine]) -> list[LogLine]:
+    """The line behind the head of a panic tells what happened, whatever its words."""
+    found = lines
+    for index, (head, line) in enumerate(pairwise(lines)):
+        if head.file == line.file and _HEAD_OF_PANIC.search(head.text):
+            found = list(lines) if found is lines else found
+            pattern = classify(line.message, Grade.FATAL)
+            found[index] = msgspec.structs.replace(head, pattern=None)
+            found[index + 1] = msgspec.structs.replace(line, grade=Grade.FATAL, pattern=pattern)
+    return found
+
+
+def _retried(lines: Iterable[LogLine]) -> set[tuple[str | None, int]]:
+    """The places of the lines of stacks which a launcher prints behind the word that it tries
+    again: the task may have failed, and its job did not."""
+    found: set[tuple[str | None, int]] = set()
+    told: dict[tuple[str | None, str | None], bool] = {}
+    for line in lines:
+        if line.rank is not None:
+            continue
+        stream = line.file, line.host
+        if _RETRIED.search(line.text):
+            told[stream] = True
+            found.add((line.file, line.place))
+        elif told.get(stream) and (not _is_ordinary(line) or _REMOTE.search(line.text)):
+            is_end = line.grade is Grade.FATAL and not ATTACHED.match(line.message)
+            told[stream] = not is_end  # the exception ends the stack
+            found.add((line.file, line.place))
+        else:
+            told[stream] = False
+    return found
 
 
 def _with_restarts(lines: list[LogLine]) -> list[LogLine]:
@@ -339,9 +427,20 @@ class Attempt:
         recorded: DumpComparison | None = None,
     ) -> None:
         lines = _with_restarts(list(lines))
+        if retried := _retried(lines):
+            exits = [one for one in exits if (one.line.file, one.line.place) not in retried]
+            lines = [
+                msgspec.structs.replace(line, pattern=None)
+                if (line.file, line.place) in retried
+                else line
+                for line in lines
+            ]
         self._reports = exits
         self.exits = _without_cancelled(_without_survivors(exits, lines), lines)
         self.recorded = recorded
+        self.was_killed_in_a_stall = bool(
+            _kills_of_a_stall([line for line in lines if line.rank is None])
+        )
         by_rank: dict[int, list[LogLine]] = defaultdict(list)
         by_host: dict[str | None, list[LogLine]] = defaultdict(list)
         for line in lines:
@@ -349,7 +448,9 @@ class Attempt:
                 by_host[line.host].append(line)
             else:
                 by_rank[line.rank].append(line)
-        by_rank = {rank: _without_copies(own) for rank, own in by_rank.items()}
+        by_rank = {
+            rank: _with_messages_of_panics(_without_copies(own)) for rank, own in by_rank.items()
+        }
         settled_at = _settled_at(by_rank.values())
         self.hosts = {host: RankLog(None, host, own, settled_at) for host, own in by_host.items()}
         self.ranks = {
@@ -364,19 +465,40 @@ class Attempt:
 
     @property
     def driver_is_done(self) -> bool:
-        """Whether a file in which no rank speaks says at its end that the work is done, without a
-        complaint."""
-        files: dict[str | None, list[LogLine]] = defaultdict(list)
-        for log in self.hosts.values():
-            for line in log.lines:
-                files[line.file].append(line)
-        for log in self.ranks.values():
-            for file in {line.file for line in log.lines}:
-                files.pop(file, None)
+        """Whether a file in which no rank speaks, or a host of such a file, says at its end that
+        the work is done, without a complaint."""
         return any(
             _says_done(lines[-1]) and not any(line.pattern for line in lines)
-            for lines in files.values()
+            for lines in self._without_ranks().values()
         )
+
+    @property
+    def driver_exited_well(self) -> bool:
+        """Whether a program without ranks ends with 0 and went on with its work behind what it
+        complained of, while none ends otherwise and no rank failed by itself. Services of a cluster
+        end their helpers so in any case, and of `train | tee` the end is that of `tee`."""
+        ends = [
+            lines
+            for (file, _host), lines in self._without_ranks().items()
+            if file is not None and not is_system_log(file) and _EXIT.search(lines[-1].text)
+        ]
+        return (
+            bool(ends)
+            and all(re.search(_EXITED_WELL, lines[-1].text) and _worked(lines) for lines in ends)
+            and all(log.role < FaultRole.SELF_INFLICTED for log in self.ranks.values())
+        )
+
+    def _without_ranks(self) -> dict[tuple[str | None, str | None], list[LogLine]]:
+        """The lines of each file, or of each host in an export, in which no rank speaks."""
+        streams: dict[tuple[str | None, str | None], list[LogLine]] = defaultdict(list)
+        for host, log in self.hosts.items():
+            for line in log.lines:
+                streams[line.file, host].append(line)
+        for log in self.ranks.values():
+            for file, host in {(line.file, line.host) for line in log.lines}:
+                streams.pop((file, host), None)
+                streams.pop((file, None), None)
+        return streams
 
     @property
     def known_ranks(self) -> list[int]:

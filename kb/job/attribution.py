@@ -18,7 +18,8 @@ from kb.job.failures import classify
 from kb.job.identity import Identities, RawLine, identify, named_hosts
 from kb.job.lines import ATTACHED, Line
 from kb.job.model import AttributedLog, LogLine
-from kb.log.layout import Origin, number_siblings, origin_of
+from kb.job.stated import stated_ranks
+from kb.log.layout import Origin, is_kernel_log, number_siblings, origin_of
 from kb.log.prefixes import Spoken, split_prefix
 from kb.log.speakers import Way, learn_labels, learn_way
 from kb.log.timestamps import Calendar, Stamp, read_stamp
@@ -145,6 +146,7 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     files = {name: _oldest_first(lines) for name, lines in files.items()}
     siblings = number_siblings(list(files))
     origins = _origins(files, siblings)
+    stated = stated_ranks({name: files[name] for name, one in origins.items() if one.rank is None})
     samples = {name: _sample(lines, origins[name]) for name, lines in files.items()}
     nameless = [name for name, origin in origins.items() if origin.rank is None]
     labels = learn_labels(
@@ -153,10 +155,19 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     ways = {
         name: _way(sample, labels) if origins[name].rank is None else learn_way(sample)
         for name, sample in samples.items()
+        if not is_kernel_log(name)
     }
     usual = _usual_way(ways.values()) or _way_of_all(samples, origins)
     raw = [
-        list(_raw_lines(origins[name], lines, ways[name] or usual, siblings.get(name)))
+        list(
+            _raw_lines(
+                origins[name],
+                lines,
+                (ways[name] or usual) if name in ways else None,
+                siblings.get(name),
+                stated.get(name),
+            )
+        )
         for name, lines in files.items()
     ]
     calendar = Calendar(line.stamp for file in raw for line in file if line.stamp)
@@ -267,11 +278,18 @@ def _sample(lines: Sequence[Line], origin: Origin) -> list[str]:
 
 
 def _raw_lines(
-    origin: Origin, lines: Sequence[Line], way: Way | None, number: int | None
+    origin: Origin,
+    lines: Sequence[Line],
+    way: Way | None,
+    number: int | None,
+    stated: int | None,
 ) -> Iterator[RawLine]:
     if origin.rank is not None or origin.local_rank is not None:
         return _lines_of_one_rank(lines, origin, way)
-    only = _only_rank(lines, origin, way, number) if _has_no_launcher(lines) else None
+    only = None
+    if _has_no_launcher(lines):
+        only = _only_rank(lines, origin, way, number)
+        only = only if stated is None or _names_several(lines, way) else stated
     if only is not None:
         return _lines_of_one_rank(lines, msgspec.structs.replace(origin, rank=only), way)
     return _lines_of_several_ranks(lines, origin, way)
@@ -279,6 +297,13 @@ def _raw_lines(
 
 def _has_no_launcher(lines: Sequence[Line]) -> bool:
     return _LAUNCHER.search("\n".join(line.text for line in lines)) is None
+
+
+def _names_several(lines: Sequence[Line], way: Way | None) -> bool:
+    """Whether the lines of a file begin with the names of several ranks."""
+    told = {split_prefix(line.text).rank for line in lines}
+    named = {way.rank(line.text) for line in lines} if way is not None else set()
+    return len(told - {None}) > 1 or len(named - {None}) > 1
 
 
 def _only_rank(

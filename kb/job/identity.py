@@ -17,7 +17,7 @@ from kb.numbers import read_ints
 from kb.rules import host_pattern
 
 _RANK_AND_PID = Expression(
-    r"(?<![a-z_])(?:(?:global|world)_)?(?:rank|worker|task|process|shard|replica|actor|tp|dp)"
+    r"(?<![a-z_])(?:(?:global|world|trainer|worker|process|proc|task|mpi)_)?(?:rank|worker|task|process|shard|replica|actor|tp|dp)"
     r"[ :=#]+(?P<rank>\d+)\b"
     r".{0,60}?\bpid[ :=]+(?P<pid>\d+)"
     r"|\[[\w.-]+:(?P<pid3>\d+)\] \*\*\* reported by process \[\d+,(?P<rank3>\d+)\]"

@@ -15,7 +15,7 @@ from kb.numbers import read_int
 from kb.rules import host_pattern, read_rows
 from kb.rules.rows import Layout, Origin
 
-__all__ = ["Origin", "is_system_log", "number_siblings", "origin_of"]
+__all__ = ["Origin", "is_kernel_log", "is_system_log", "number_siblings", "origin_of"]
 
 _NUMBER, _LETTER = re.compile(r"\d+"), re.compile(r"(?<![A-Za-z])[a-z](?![A-Za-z])")
 _MAX_NUMBERS_OF_A_NAME = 16
@@ -26,9 +26,12 @@ _SYSTEM = Expression(
     r"(?:dmesg|kern(?:el)?|journal(?:ctl)?|syslog|ip[-_. ]?(?:link[-_. ]?)?mon(?:itor)?"
     r"|nvidia[-_]smi|dcgm|sacct|scontrol|squeue|py-?spy|launcher|torchrun|mpirun"
     r"|raylet|gcs_server|dashboard(?:_agent)?|log_monitor|monitor|runtime_env_(?:agent|setup)"
-    r"|python-core-(?:worker|driver)|debug_state|export_events|event_[A-Z_]+)[-_.]?",
+    r"|python-core-(?:worker|driver)|debug_state|export_events|event_[A-Z_]+)(?:[-_]|\.(?!\w+$))?",
     re.IGNORECASE,
 )
+
+
+_KERNEL = Expression(r"(?:^|[/._-])(?:dmesg|kern(?:el)?)(?=[._-]|$)", re.IGNORECASE)
 
 
 def origin_of(path: str) -> Origin:
@@ -51,6 +54,11 @@ def origin_of(path: str) -> Origin:
 def is_system_log(path: str) -> bool:
     """Whether a file is what a machine said, not a program: its everyday lines tell nothing."""
     return _SYSTEM.search(path) is not None
+
+
+def is_kernel_log(path: str) -> bool:
+    """Whether a file is what the kernel of a host said: no rank speaks in it."""
+    return _KERNEL.search(path) is not None
 
 
 def number_siblings(names: Sequence[str]) -> dict[str, int]:

@@ -11,11 +11,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from index.signatures import Scanner
 from kb.diagnosis.scan import scan_log
-from kb.evaluate.jobs import read_truths
+from kb.evaluate.jobs import Truth, read_truths
 from kb.job import FailureKind, Job, analyse
 from kb.job.model import Explanation
 from kb.log import Log
@@ -1051,3 +1052,158 @@ def test_a_launcher_that_fails_before_any_rank_runs_tells_its_node(tmp_path: Pat
     files["slot0.txt"] = f"{begins.format(0)}{raised}launch: torchrun ended rc=1\n"
     job = job_of(write(tmp_path, files))
     assert (job.culprits[0].host, job.culprits[0].text) == ("mars-0", port)
+
+
+@pytest.mark.parametrize("which", ["player {} of 4", "band player={}/4", "[player #{}/4]"])
+def test_files_of_which_each_says_which_of_how_many_it_is(tmp_path: Path, which: str) -> None:
+    names = {"harp": 2, "bass": 0, "flute": 3, "drum": 1}
+    files = {}
+    for name, number in names.items():
+        begins = f"07:00:00 INFO {which.format(number)}, try 1/3, node 1/2\n"
+        files[f"{name}-7.txt"] = begins + steps(9) + f"{BROKEN if name == 'harp' else LOST}\n"
+    assert first_of(write(tmp_path, files)) == (2, BROKEN)
+
+
+def test_what_each_file_counts_alike_is_no_rank(tmp_path: Path) -> None:
+    files = {f"{name}.txt": "phase 1/3\n" + steps(9) + f"{LOST}\n" for name in ("bass", "drum")}
+    files["harp.txt"] = "phase 2/3\n" + steps(9) + f"{BROKEN}\n"
+    reading = scan_log(Log.from_paths([write(tmp_path, files)]), Scanner([]), markers())
+    assert analyse(reading.files) is None
+
+
+def test_a_healthy_job_needs_no_root_line_whether_it_is_empty_or_left_out() -> None:
+    truth = Truth("one", "", "healthy", False, (), (), "")
+    assert truth.is_shown_by(None)
+    assert msgspec.structs.replace(truth, root_line=None).is_shown_by(None)
+    assert not msgspec.structs.replace(truth, root_line="boom").is_shown_by(None)
+
+
+def test_a_kernel_log_has_no_ranks_and_a_process_is_that_of_the_trainer_rank(
+    tmp_path: Path,
+) -> None:
+    files = {
+        f"loom-{n}_out.log": f"ts=2026-11-21T03:00:00Z process_rank={n} of 3 pid=77{n}\n"
+        + steps(9)
+        + (f"{LOST}\n" if n != 1 else "")
+        for n in range(3)
+    }
+    kernel = "2026-11-21T03:01:0{0},5+00:00 p{0} (unregistering): left promiscuous mode\n"
+    killed = "2026-11-21T03:00:09,7+00:00 Memory cgroup out of memory: Killed process 771 (weave)\n"
+    files["node-dmesg.txt"] = killed + "".join(kernel.format(n) for n in range(6))
+    assert first_of(write(tmp_path, files)) == (1, killed.strip())
+    assert origin_of("node-dmesg.txt").host is None
+
+
+def java_stack(*frames: str) -> str:
+    own = "".join(f"\tat {frame}\n" for frame in frames)
+    return f'Full thread dump OpenJDK 64-Bit Server VM\n\n"main" #1 nid=0x7 runnable\n{own}\n'
+
+
+def test_the_stack_of_a_java_program_tells_who_is_not_in_the_collective(tmp_path: Path) -> None:
+    caught = "java.lang.IllegalStateException: page 4\n\tat Mill.repair(Mill.java:80)\n"
+    files = {}
+    for n, name in enumerate(("oak", "elm", "ash", "fir")):
+        begins = f"2026.325 03:00:00,1 INFO saw {n}/4\n" + (caught if n == 0 else "") + steps(9)
+        inner = ("jdk.net.Read.read(java.base@17/Native Method)", "Mill.sum(Mill.java:8)")
+        if name == "ash":
+            inner = ("java.util.Lock.lock(java.base@17/Lock.java:3)", "Mill.oil(Mill.java:11)")
+        files[f"saw-{name}.out"] = begins + java_stack(*inner, "Mill.main(Mill.java:21)")
+    times = "2026.325 03:01:0"
+    files["start.txt"] = "".join(
+        (
+            *(f"{times}0 start saw {n} pid 81{n}\n" for n in range(4)),
+            f"{times}1 start no output for 9 s, asking for stacks\n",
+            f"{times}2 start ERROR killing saw elm (pid 811) and all others\n",
+            *(f"{times}3 start pid 81{n} exit 137\n" for n in range(4)),
+        )
+    )
+    assert first_of(write(tmp_path, files)) == (2, "at Mill.oil(Mill.java:11)")
+
+
+def test_who_hung_up_on_others_waited_for_the_one_whose_lines_are_odd(tmp_path: Path) -> None:
+    files = {}
+    for n, name in enumerate(("pine", "reed", "moss", "fern")):
+        work = "".join(f"T+{k:02} ok lap {k} net {200 + k} ms\n" for k in range(2, 9, 2))
+        if name == "moss":
+            work += "T+15 dbg lap 9 net 8000 ms (fetch 7000 ms, /srv/deep/a)\n"
+        end = "ERR GATHER TIMEOUT lap 9: 2 of 3 replies, no quorum"
+        end = end if n == 0 else "ERR died: Error: the leader hung up on us"
+        files[f"pane-{3 - n}-{name}.txt"] = f"T+00 boot k={n}/4\n{work}T+20 {end}\n[13] 09:20:15\n"
+    assert first_of(write(tmp_path, files)) == (
+        2,
+        "T+15 dbg lap 9 net 8000 ms (fetch 7000 ms, /srv/deep/a)",
+    )
+
+
+def test_the_message_of_a_panic_stands_behind_its_head(tmp_path: Path) -> None:
+    work = [
+        f"rank-{n % 3} sea-{n % 3}\t+00{n // 3}.{n:02}s INFO net {n // 3} in" for n in range(27)
+    ]
+    head = "rank-{0} sea-{0}\tthread '{1}' (77{0}) panicked at src/{1}.rs:12:7:"
+    said = "rank-{} sea-{}\t{}"
+    panics = [
+        head.format(1, "reader"),
+        said.format(1, 1, "called `Result::unwrap()` on an `Err` value: ParseIntError { kind: X }"),
+        said.format(1, 1, "stack backtrace:"),
+        said.format(1, 1, "+009.30s INFO the reader is gone, finished early"),
+        head.format(0, "main"),
+        said.format(0, 0, "net 9: lost a neighbour: failed to fill whole buffer"),
+        head.format(2, "main"),
+        said.format(2, 2, "peer 0 is dead"),
+    ]
+    fields = ("{0}", ":", "1796030811.9", " 9.4", "0", "9", "{1}", "0", "./net {0}")
+    ends = [chr(9).join(fields).format(n + 1, 0 if n == 1 else 101) for n in range(3)]
+    files = {"all.out": "\n".join([*work, *panics, ""]), "joblog.tsv": "\n".join([*ends, ""])}
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, text.split()) == (1, panics[1].split())
+
+
+def test_of_a_bad_value_the_rank_is_at_fault_that_was_warned_first(tmp_path: Path) -> None:
+    work = [f"[{n % 4}] 07:00:{n:02} INFO lap {n // 4} |w| 1.{n}" for n in range(40)]
+    mended = "[1] 07:00:09 ERROR 1 reading not finite, replaced by the mean"
+    warned = "[3] /srv/mill.py:14: RuntimeWarning: divide by zero encountered in log"
+    raised = ["[0] 07:00:41 CRITICAL diverged, |w|=nan", "[2] FloatingPointError: cell 2 is nan"]
+    lines = [*work[:9], mended, *work[9:], warned, *raised]
+    assert first_of(merged(tmp_path, *lines)) == (3, warned)
+    assert first_of(merged(tmp_path, *work, mended, *raised))[0] == 2
+
+
+def test_a_task_that_a_launcher_tries_again_did_not_fail_its_job(tmp_path: Path) -> None:
+    stack = [
+        "(raylet) Task weigh failed. There are 2 retries remaining, so it will be retried. Error:",
+        "ray::weigh() (pid=71, ip=192.0.2.2)",
+        '  File "/srv/fish.py", line 14, in weigh',
+        '    raise ValueError("no scale")',
+        "ValueError: no scale",
+    ]
+    work = [f"lap {n}: 9 fish" for n in range(6)]
+    odd = "(Boat pid=72) ERROR net is torn, this one is dropped"
+    lines = [*work[:3], *stack, odd, *work[3:], "all 6 laps finished", "driver exit 0"]
+    boats = "".join(f"(Boat pid=7{n}) cast off\n" for n in range(3))
+    files = {"driver.log": boats + "\n".join([*lines, ""])}
+    files["session/worker-aa-72.err"] = "ERROR net is torn, this one is dropped\n"
+    files["session/raylet.out"] = "rank=0 agent up\nrank=1 agent up\n"
+    assert not job_of(write(tmp_path, files)).failed
+    for code in (0, 1):  # that of `tee`, and its own
+        files["driver.log"] = boats + "\n".join([*work, *stack[1:], f"driver exit {code}", ""])
+        assert job_of(write(tmp_path, files)).failed
+
+
+def test_a_driver_in_an_export_of_many_streams_says_that_the_work_is_done(tmp_path: Path) -> None:
+    def said(stream: str, second: int, line: str) -> str:
+        labels = {"app": "fish", "instance": stream}
+        told = {"labels": labels, "line": line, "timestamp": f"2026-11-21T03:00:{second:02}Z"}
+        return json.dumps(told) + "\n"
+
+    text = ""
+    for n in range(4):
+        text += said(f"boat-{n}", n, "INFO boat starts")
+    for n in range(4):
+        text += said("captain", 5 + n, f"INFO {40 + 40 * n} of 160 fish")
+    text += said("boat-2", 10, "ERROR net 9: FATAL flag in the header, skipped")
+    text += said("captain", 20, "INFO wrote the list, job complete")
+    for n in range(4):
+        text += said(f"boat-{n}", 22, "Traceback (most recent call last):")
+        text += said(f"boat-{n}", 22, "TypeError: 'NoneType' object is no fish")
+        text += said(f"boat-{n}", 23, "INFO End boat")
+    assert not job_of(write(tmp_path, {"loki.jsonl": text})).failed

@@ -48,8 +48,12 @@ _WORLD_SIZE = Expression(r"\bWORLD_SIZE=(\d+)")
 _RUNNING_FRAME = Expression(
     r"\s+File \"(?P<file>[^\"]+)\", line \d+ in (?P<function>\S+)"  # faulthandler
     r"|\s+(?P<function2>[\w.<>]+) \((?P<file2>[^():]+\.py):\d+\)"  # py-spy
+    r"|\s+at (?!java|jdk\.|sun\.)(?P<function3>[\w.$<>]+)"  # Java, without its own libraries
+    r"\((?P<file3>[\w$]+\.(?:java|kt|scala)):\d+\)"
 )
 """A line of a stack that was taken while the rank ran."""
+_THREAD_DUMP = "Full thread dump"
+"""In front of the stacks that a Java machine prints on SIGQUIT; others are those of exceptions."""
 _TRACEBACK_FRAME = Expression(r"\s*File \"(?P<file>[^\"]+)\", line \d+, in (?P<function>\S+)")
 _Stack = dict[tuple[str, str], LogLine]
 """By file and function: the first line that shows it."""
@@ -66,7 +70,9 @@ def absent(attempt: Attempt) -> RootCause | None:
         log for log in attempt.logs if any(line.kind is FailureKind.HANG for line in log.failures)
     ]
     if not waiting and not stopped:
-        was_stopped = any(log.role is FaultRole.STOPPED for log in attempt.logs)
+        was_stopped = attempt.was_killed_in_a_stall or any(
+            log.role is FaultRole.STOPPED for log in attempt.logs
+        )
         return _hang(_odd_stacks(attempt.ranks.values())) if was_stopped else None
     return (
         _desync(_odd_worlds(attempt.ranks.values()))
@@ -239,12 +245,16 @@ def _first_outside(stack: _Stack, common: frozenset[tuple[str, str]]) -> LogLine
 
 def _stack(log: RankLog, form: Expression) -> _Stack:
     stack: _Stack = {}
+    is_dump = False
     for line in log.lines:
+        is_dump = is_dump or line.message.startswith(_THREAD_DUMP)
         match = form.match(line.message)
         if match and (form is _RUNNING_FRAME or line.uncaught):
             part = match.groupdict()
-            file = part["file"] or part.get("file2") or ""
-            function = part["function"] or part.get("function2") or ""
+            if part.get("file3") and not is_dump:
+                continue
+            file = part["file"] or part.get("file2") or part.get("file3") or ""
+            function = part["function"] or part.get("function2") or part.get("function3") or ""
             stack.setdefault((file.rsplit("/", 1)[-1], function), line)
     return stack
 

@@ -27,6 +27,15 @@ _CRASHES = (SIGILL, SIGBUS, SIGFPE, SIGSEGV)
 _BAD_VALUE = Expression(r"\bnan\b|\binf\b|not finite|non-?finite|diverg|overflow", re.IGNORECASE)
 _NAN = Expression(r"(?<![\w.])[+-]?(?:nan|inf)\b", re.IGNORECASE)
 
+_NOT_FINITE = Expression(
+    r"\bRuntimeWarning: (?:invalid value|divide by zero) encountered in\b"
+    r"|\b(?:not|non)[ -]?finite\b|\bIEEE_(?:INVALID|DIVIDE_BY_ZERO)",
+    re.IGNORECASE,
+)
+"""NumPy warns so once, where the value arises."""
+_MENDED = Expression(
+    r"\b(?:replac|skip|clip|clamp|mask|ignor|drop|discard|reset|zeroed|instead)", re.IGNORECASE
+)
 _WORDS = Expression(r"[^\W\d]+")
 _LAST_LINES = 3
 """Everyday lines in which a rank that ends tells why."""
@@ -61,7 +70,8 @@ def failed_by_itself(attempt: Attempt) -> RootCause | None:
     alike = [one for one in found if one.line and mask(one.line.message) == words]
     kind = first.kind or FailureKind.EXCEPTION
     if _BAD_VALUE.search(words):
-        diverged = _first_to_diverge(list(attempt.ranks.values()))
+        logs = list(attempt.ranks.values())
+        diverged = _first_to_diverge(logs) or _first_to_warn(logs)
         diverged.sort(key=lambda culprit: _when(culprit, offsets))
         if len(alike) > 1:
             return RootCause(kind, tuple(diverged or alike), Explanation.DIVERGED)
@@ -171,6 +181,27 @@ def _first_to_diverge(logs: Collection[RankLog]) -> list[Culprit]:
     if len(early) == len(logs):
         early = _oddly_shaped(early)
     return [Culprit(log.rank, log.host, line) for log, line in early.items()]
+
+
+def _first_to_warn(logs: Collection[RankLog]) -> list[Culprit]:
+    """The one rank that was first told, by a library or by a check of its own, that a value is not
+    finite, and did not mend it; none where several were at once."""
+    warned = [
+        (line.epoch_seconds or 0.0, line, log)
+        for log in logs
+        if (line := next((one for one in log.lines if _is_unmended(one)), None))
+    ]
+    warned.sort(key=lambda one: one[0])
+    if not warned or len(warned) == len(logs):
+        return []
+    if len(warned) > 1 and warned[0][0] == warned[1][0]:
+        return []
+    _seconds, line, log = warned[0]
+    return [Culprit(log.rank, log.host, line)]
+
+
+def _is_unmended(line: LogLine) -> bool:
+    return _NOT_FINITE.search(line.message) is not None and not _MENDED.search(line.message)
 
 
 def _oddly_shaped(lines: Mapping[RankLog, LogLine]) -> dict[RankLog, LogLine]:

@@ -1,0 +1,49 @@
+"""Files whose programs each say which of how many they are, where no name tells it: `shard 3/5`,
+`seat 1 of 4`, `r=0/2`.
+
+A step or an attempt is counted in this way as well, but not as another number in each file, each
+of them once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from kb.expression import Expression
+from kb.job.lines import ATTACHED, Line
+from kb.numbers import read_int
+
+_WHICH = Expression(
+    r"(?<![\w.-])(?P<word>[A-Za-z][A-Za-z_-]{0,30})[ :=#]{1,3}(?P<number>\d{1,5})"
+    r"(?:/| of )(?P<all>\d{1,5})(?![\w/:-]|\.\d)"
+)
+_HOLDS_SEVERAL = Expression(r"(?:[a-z]+[_-])*(?:node|host|machine|server)s?", re.IGNORECASE)
+"""What runs several ranks."""
+_FIRST_LINES, _FIRST_CHARACTERS = 20, 300
+"""Of a file, in which a program says who it is."""
+
+
+def stated_ranks(files: Mapping[str, Sequence[Line]]) -> dict[str, int]:
+    """The numbers that the files state, where more than half of all do, each another one."""
+    numbers: dict[tuple[str, int], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for name, lines in files.items():
+        own = (line.text for line in lines if not ATTACHED.match(line.text))
+        for text in islice(own, _FIRST_LINES):
+            for match in _WHICH.finditer(text[:_FIRST_CHARACTERS]):
+                number, size = read_int(match["number"]), read_int(match["all"])
+                if number is not None and size and not _HOLDS_SEVERAL.fullmatch(match["word"]):
+                    numbers[match["word"].lower(), size][name].add(number)
+    found: dict[str, int] = {}
+    for (_word, size), stated in numbers.items():
+        single = {name: next(iter(seen)) for name, seen in stated.items() if len(seen) == 1}
+        distinct = set(single.values())
+        if (
+            len(single) == len(stated) == len(distinct) > max(1, len(found), size // 2)
+            and max(distinct) - min(distinct) < size
+            and max(distinct) <= size
+        ):
+            found = single
+    return found
