@@ -129,6 +129,8 @@ def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase
     """What to say to a part of a message that is no evidence."""
     acted = Acted(acted.act, acted.text[:MAX_TALK_CHARACTERS])  # a request is not longer
     asked = asked_in(acted.text)
+    if asked is Asked.KNOWN and acted.act is Act.SUCCESS:
+        asked = None  # beside what is told, which comes first
     told = _ASKED[asked](acted, conversation, knowledge) if asked else None
     told = told or _meant_by(acted, conversation, knowledge)
     if told:
