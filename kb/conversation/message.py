@@ -16,7 +16,12 @@ from kb.conversation.naming import programs_of
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.readings import read_pasted
 from kb.conversation.scope import Scope, scope_of
-from kb.conversation.subject import is_of_the_field, is_question, is_statement
+from kb.conversation.subject import (
+    is_of_the_field,
+    is_question,
+    is_statement,
+    without_question,
+)
 from kb.corpus.base import KnowledgeBase
 from kb.evidence.nature import is_human_written
 from kb.evidence.paces import slowness_in
@@ -130,6 +135,9 @@ def requests_of(text: str, parts: Sequence[Acted]) -> list[Acted]:
     others = {part.act: part for part in reversed(parts) if part.act not in TOLD}
     if Act.SUCCESS in others:
         asked = [part for act, part in others.items() if act in _ASKED_AFTER_SUCCESS]
+        told, question = without_question(text)
+        if not asked and told and question and asked_in(question):
+            return [Acted(Act.SUCCESS, told), Acted(Act.OTHER, question)]
         for part in asked:
             text = text.replace(part.text, "")
         return [Acted(Act.SUCCESS, text.strip()), *asked[:1]]

@@ -39,7 +39,7 @@ from kb.conversation.replies.safety import cost, safe, wait
 from kb.conversation.replies.shown import shown
 from kb.conversation.replies.steps import cannot, dont_know, next_step, yes
 from kb.conversation.state import Conversation, ReplyAct
-from kb.conversation.subject import asks
+from kb.conversation.subject import asks, without_question
 from kb.corpus.base import KnowledgeBase
 
 _Reply = Callable[[Acted, Conversation, KnowledgeBase], Answer]
@@ -128,13 +128,13 @@ _DOES = {
 def answer_to(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
     """What to say to a part of a message that is no evidence."""
     acted = Acted(acted.act, acted.text[:MAX_TALK_CHARACTERS])  # a request is not longer
-    asked = asked_in(acted.text)
-    if asked is Asked.KNOWN and acted.act is Act.SUCCESS:
-        asked = None  # beside what is told, which comes first
-    told = _ASKED[asked](acted, conversation, knowledge) if asked else None
-    told = told or _meant_by(acted, conversation, knowledge)
-    if told:
-        return told
+    # A question beside a success comes after it.
+    told = without_question(acted.text)[0] if acted.act is Act.SUCCESS else acted.text
+    asked = asked_in(told)
+    answer = _ASKED[asked](acted, conversation, knowledge) if asked else None
+    answer = answer or _meant_by(acted, conversation, knowledge)
+    if answer:
+        return answer
     key = _FIXED.get(acted.act)
     reply = _REPLIES.get(acted.act, other)
     answer = fixed(key, conversation) if key else reply(acted, conversation, knowledge)
