@@ -66,6 +66,12 @@ _QUOTES = re.compile(
     re.IGNORECASE,
 )
 """Behind these words a line is a program's: "df -h shows: shm 64M ..."."""
+_IS_OVER = re.compile(
+    r"\b(?:fixed|solved|repaired|replaced|was|were|used to|no longer|anymore)\b"
+    r"|修好|解决了|之前|原来",
+    re.IGNORECASE,
+)
+"""Tells of a value that is no longer there."""
 _SENTENCES = re.compile(r"(?<=[.!?:])\s+")
 
 
@@ -94,7 +100,7 @@ def told_values(
     text: str, conversation: Conversation, knowledge: KnowledgeBase
 ) -> Statement | None:
     """What somebody tells in words of an output that is abnormal; None where that is nothing."""
-    if "\n" in text or scope_of(text) is not Scope.AFFIRMED:
+    if "\n" in text or _IS_OVER.search(text) or scope_of(text) is not Scope.AFFIRMED:
         return None
     read = _read_output(text, knowledge)
     seen = tuple(one for one in read.observations if one.abnormal) if read else ()

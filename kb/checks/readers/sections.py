@@ -27,7 +27,8 @@ _NVLINK_SPEEDS = {"20", "25", "25.781", "26.562", "50", "53.125"}
 
 def read_node(output: Output) -> Iterator[Found | Unread]:
     """`kubectl describe node`: the GPUs that a node has and those that it offers."""
-    heading, seen = "", {}
+    heading = ""
+    seen: dict[str, tuple[int, int]] = {}
     rows: dict[str, int] = {}
     for row, line in enumerate(output.lines):
         if found := _HEADING.match(line):

@@ -98,6 +98,10 @@ _GID_NEXT = re.compile(
 )
 _GID_ROW = re.compile(r"^\S{1,60}\s+\d{1,2}\s+(\d{1,3})\s+([0-9a-f:]{39})\b")
 _GID_SET = re.compile(r"\bNCCL_IB_GID_INDEX[= ]+(\d{1,3})\b")
+_OFFERED = re.compile(r"\ballocatable\b[^\n\d]{0,40}(\d{1,2})\b", _FLAGS)
+_CAPACITY = re.compile(r"\bcapacity\b[^\n\d]{0,40}(\d{1,2})\b", _FLAGS)
+_WIDTH = "pcie.link.width.current"
+_WIDEST = "pcie.link.width.max"
 _LINK_LOCAL = re.compile(r"fe80", re.IGNORECASE)
 
 
@@ -190,11 +194,41 @@ def read_gids(output: Output) -> Iterator[Found]:
         yield Found("index-link-local", text, row)
 
 
+def read_offered(output: Output) -> Iterator[Found]:
+    """`Capacity 8, Allocatable 7`."""
+    for row, line in _lines(output):
+        own, most = _OFFERED.search(line), _CAPACITY.search(line)
+        if own and most and int(own[1]) < int(most[1]):
+            text = f"{own[1]} of {most[1]} GPUs of the node can be given to pods."
+            yield Found("unhealthy-devices-taken-device", text, row)
+            return
+
+
+def read_widths(output: Output) -> Iterator[Found]:
+    """`nvidia-smi --query-gpu=index,pcie.link.width.current`: a link narrower than the others."""
+    column = -1
+    seen: list[tuple[int, str, int]] = []
+    for row, line in enumerate(output.lines):
+        cells = [cell.strip() for cell in line.split(",")]
+        if cells[0] == "index" and _WIDTH in cells and _WIDEST not in cells:
+            column = cells.index(_WIDTH)
+        elif column > 0 and len(cells) > column and cells[0].isdigit() and cells[column].isdigit():
+            seen.append((int(cells[column]), cells[0], row))
+    most = max((width for width, _gpu, _row in seen), default=0)
+    low = [one for one in seen if one[0] < most]
+    if low and 2 * len(low) < len(seen):
+        width, gpu, row = low[0]
+        text = f"The PCIe link of GPU {gpu} has {width} lanes, those of the others {most}."
+        yield Found("link-trained-fewer-lanes", text, row)
+
+
 READERS: dict[str, Reader] = {
     **{check: partial(read_odd, odd) for check, odd in ODD.items()},
     "chrony": read_clock,
     "df-disk-inodes": read_full,
     "free-h": read_free,
+    "kubectl-describe-node": read_offered,
+    "nvidia-smi-pcie-link": read_widths,
     "show-gids": read_gids,
     "systemctl-status": read_service,
 }
