@@ -16,6 +16,7 @@ from kb.conversation.readings import (
     of_outputs,
     read_pasted,
     speaking_for,
+    told_values,
 )
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.search import likeliest_by_words, search_statement, symptoms_named
@@ -50,6 +51,8 @@ def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -
     parts, rest = _by_rule(text, conversation, knowledge)
     if found := _told(text, rest, conversation, knowledge):
         parts.append(found)
+    if value := told_values(text, conversation, knowledge):
+        parts.append(value)
     if scope_of(text) is Scope.AFFIRMED and (named := symptoms_named(text, knowledge)):
         parts.append(Statement("", symptoms=named))
     return combine(text, parts) if parts else None
@@ -67,6 +70,8 @@ def read_remark(
     telling = [clause for clause in rest if likeliest_by_words(clause, knowledge, pool)]
     if found := _told(text, rest, conversation, knowledge, telling):
         parts.append(found)
+    if value := told_values(text, conversation, knowledge):
+        parts.append(value)
     return combine(text, parts) if parts else None
 
 

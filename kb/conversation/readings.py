@@ -15,6 +15,7 @@ from kb.checks.recognise import is_prompt
 from kb.conversation.done_steps import only_looks
 from kb.conversation.language import Language, in_language, is_talk, say, translation
 from kb.conversation.next_step import playbooks_of
+from kb.conversation.scope import Scope, scope_of
 from kb.conversation.search import STATEMENT_FILE, search_statement
 from kb.conversation.speech import prose, quote
 from kb.conversation.state import Conversation, Statement
@@ -65,6 +66,12 @@ _QUOTES = re.compile(
     re.IGNORECASE,
 )
 """Behind these words a line is a program's: "df -h shows: shm 64M ..."."""
+_IS_OVER = re.compile(
+    r"\b(?:fixed|solved|repaired|replaced|was|were|used to|no longer|anymore)\b"
+    r"|修好|解决了|之前|原来",
+    re.IGNORECASE,
+)
+"""Tells of a value that is no longer there."""
 _SENTENCES = re.compile(r"(?<=[.!?:])\s+")
 
 
@@ -87,6 +94,22 @@ def _read_output(text: str, knowledge: KnowledgeBase) -> OutputsRead | None:
     names = {one.check.id for one in outputs}
     seen = tuple(one for one in read.observations if one.check in names)
     return OutputsRead(outputs, seen) if outputs else None
+
+
+def told_values(
+    text: str, conversation: Conversation, knowledge: KnowledgeBase
+) -> Statement | None:
+    """What somebody tells in words of an output that is abnormal; None where that is nothing."""
+    if "\n" in text or _IS_OVER.search(text) or scope_of(text) is not Scope.AFFIRMED:
+        return None
+    read = _read_output(text, knowledge)
+    seen = tuple(one for one in read.observations if one.abnormal) if read else ()
+    if not read or not seen:
+        return None
+    names = {one.check for one in seen}
+    outputs = tuple(one for one in read.outputs if one.check.id in names)
+    told = OutputsRead(outputs, seen)
+    return _of_reading(Statement(""), told, conversation, knowledge, alone=False)
 
 
 def _evidence(text: str, knowledge: KnowledgeBase) -> Evidence:
@@ -114,9 +137,20 @@ def of_outputs(
     nothing else in it, somebody ran the checks for sure."""
     left = _lines_left(text, read, knowledge)
     found = search_statement(left, conversation, knowledge) if left else None
-    ratios = _ratios(read, conversation, knowledge, alone=not left)
+    return _of_reading(found or Statement(""), read, conversation, knowledge, alone=not left)
+
+
+def _of_reading(
+    base: Statement,
+    read: OutputsRead,
+    conversation: Conversation,
+    knowledge: KnowledgeBase,
+    *,
+    alone: bool,
+) -> Statement:
+    """A statement and what outputs show beside it."""
+    ratios = _ratios(read, conversation, knowledge, alone=alone)
     brought = {match.incident.id: match for match in named_incidents(read.outputs, knowledge)}
-    base = found or Statement("")
     known = conversation.pool.keys() | {one.incident.id for one in base.found}
     least = UNSUPPORTED * conversation.belief.nothing
     new = [

@@ -248,3 +248,24 @@ def test_until_the_morning_the_cause_that_was_shown_is_kept_away(
     answer = said(reply(slow_link, text, knowledge))
     assert "[slow-collectives]" in answer
     assert "port" in answer or "端口" in answer
+
+
+@pytest.mark.parametrize(
+    ("told", "seen"),
+    [
+        ("I ran nproc inside the job and it says 1, the node has 128", "cpu-affinity"),
+        ("ss on the master says it listens on 127.0.1.1 only", "ss-listen"),
+        ("torch.cuda.is_available() 返回 False，但 nvidia-smi 正常", "torch-cuda-check"),
+        ("ibstat 看了一下，mlx5_2 的 Rate 是 200，其他都是 400", "ibstat"),
+        ("ibstat 看了一下，mlx5_2 的 Rate 是 400，其他都是 400", ""),
+        ("how do I see whether ss says it listens on 127.0.0.1 only?", ""),
+        ("nproc says 64 inside the job", ""),
+        ("it listened on 127.0.1.1, as ss says it listens on 127.0.1.1, and we fixed that", ""),
+    ],
+)
+def test_a_value_is_read_that_is_told_in_words(
+    told: str, seen: str, knowledge: KnowledgeBase
+) -> None:
+    answered = reply(opened("training is slow since today", knowledge), told, knowledge)
+    faults = [one for said in answered.statements for one in said.observations if one.abnormal]
+    assert {one.check for one in faults} == ({seen} - {""})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kb.checks.model import Found, Output, Reader, Unread
 from kb.checks.readers.names import named
@@ -20,6 +20,14 @@ _QUOTA = re.compile(r"^(?:\S{0,200}cpu\.max[: ]{1,2})?(\d{3,12}) (100000)\s*$")
 _NPROC = re.compile(
     r"^(?:(?:.{0,100}[$#>] ?)?nproc(?: --all)?[ \t]{0,8}[:=]?[ \t]{1,8})?(\d{1,4})\s*$"
 )
+_NPROC_TOLD = re.compile(
+    r"\b(?:nproc|cpu_count\(\)|sched_getaffinity\(0\)\)?)[^\n]{0,30}?"
+    r"(?:\b(?:says?|is|gives?|shows?|returns?|reports?|prints?|only|just)\b"
+    r"|只有|是|为|显示|返回|输出|[=:：>])\s*(?:(?:only|just|只有|仅)\s*)?([12])(?![\d.%])(?! of\b)",
+    re.IGNORECASE | re.ASCII,
+)
+_MAX_TOLD = 300
+"""Characters of a line that somebody wrote."""
 _LSCPU = re.compile(r"^CPU\(s\):\s+(\d{1,5})\s*$")
 _JOB_CPUS = re.compile(r"\bNumCPUs=(\d{1,7}) NumTasks=(\d{1,7}) CPUs/Task=(\d{1,5}|N/A)")
 _JOB_GPUS = re.compile(
@@ -31,6 +39,15 @@ _LOAD = re.compile(
 )
 _NODE = re.compile(r"^c[rwxsStT-]{9}\S? +\d{1,4} .{1,100} /dev/(nvidia[\w-]{0,40})\s*$")
 _COMPILERS = ("cicc", "ptxas", "nvcc", "ninja", "cc1plus", "cudafe++")
+_HOST_PROGRAMS = re.compile(
+    r"(?:falcon-sens|clamd|clamscan|freshclam|mdatp|wdavdaemon|osqueryd|auditd|splunkd|filebeat"
+    r"|fluent-?bit|fluentd|telegraf|collectd|ds_agent|tanium|sophos|esets|cbagentd|updatedb"
+    r"|kswapd|kcompactd|khugepaged|irqbalance|systemd-journal|rsyslogd|node_exporter"
+    r"|dcgm-export|nv-hostengine|rngd|tuned)"
+)
+"""Beginnings of the names of programs that watch or serve a host."""
+_CORE_PERCENT = 90.0
+"""`top` shows so much, and more, for a program that uses a core."""
 _FEW_CORES = 4
 """A rank with its workers and threads needs at least so many."""
 _CORE_THREADS = 2
@@ -136,11 +153,19 @@ def _one_core(output: Output) -> Iterator[Found]:
             text = f"Process {found[1]} may use one processor only: its mask is {found[2]}."
         elif (found := _LSCPU.match(line)) and int(found[1]) == 1:
             text = "The machine has one processor."
-        elif (found := _NPROC.match(line)) and _is_few(found[1], output, row):
+        elif found := _nproc(line, output, row):
             text = f"This shell may use {found[1]} processor{'s' * (found[1] != '1')} only."
         if text:
             yield Found("core-rank-data-workers", text, row)
             return
+
+
+def _nproc(line: str, output: Output, row: int) -> re.Match[str] | None:
+    """One core, as `nproc` prints it or as somebody tells it."""
+    printed = _NPROC.match(line)
+    if printed and _is_few(printed[1], output, row):
+        return printed
+    return _NPROC_TOLD.search(line) if len(line) <= _MAX_TOLD else None
 
 
 def _is_one_core(listed: str) -> bool:
@@ -221,6 +246,16 @@ def read_top(output: Output) -> Iterator[Found | Unread]:
                 text = f"{cells['COMMAND']} leads the list: kernels are being compiled."
                 yield Found("kernels-being-compiled", text, row)
                 return
+            if place <= _LEADING_ROWS and _takes_core(cells):
+                text = f"{cells['COMMAND']} takes {cells['%CPU']} % of a core."
+                yield Found("host-program-leads", text, row)
+                return
+
+
+def _takes_core(cells: Mapping[str, str]) -> bool:
+    share = cells.get("%CPU", "")
+    is_known = bool(_HOST_PROGRAMS.match(cells["COMMAND"])) and share.replace(".", "", 1).isdigit()
+    return is_known and float(share) >= _CORE_PERCENT
 
 
 READERS: dict[str, Reader] = {

@@ -10,7 +10,9 @@ from kb.checks.model import Found, Output, Reader, Unread
 from kb.checks.readers.names import named
 
 _HEADING = re.compile(r"^(\w[\w ]{0,40}):\s*$")
-_GPUS = re.compile(r"^\s+nvidia\.com/gpu: +(\S{1,20})\s*$")
+_GPUS = re.compile(r"^\s*(?:nvidia|amd)\.com/gpu:? +(\S{1,20})\s*$")
+_GREPPED = ("Capacity", "Allocatable")
+"""The headings of the first two lines with GPUs, where `grep` has left out all headings."""
 _TERMINATED = re.compile(r"\bexitcode\s+: -15 \(pid: (\d{1,10})\)")
 _FAILED_RANK = re.compile(r"\brank\s+: (\d{1,6}) \(local_rank")
 _XID = re.compile(
@@ -25,7 +27,8 @@ _NVLINK_SPEEDS = {"20", "25", "25.781", "26.562", "50", "53.125"}
 
 def read_node(output: Output) -> Iterator[Found | Unread]:
     """`kubectl describe node`: the GPUs that a node has and those that it offers."""
-    heading, seen = "", {}
+    heading = ""
+    seen: dict[str, tuple[int, int]] = {}
     rows: dict[str, int] = {}
     for row, line in enumerate(output.lines):
         if found := _HEADING.match(line):
@@ -33,7 +36,8 @@ def read_node(output: Output) -> Iterator[Found | Unread]:
             rows.setdefault(heading, row)
         elif gpus := _GPUS.match(line):
             if gpus[1].isdigit():
-                seen[heading] = int(gpus[1]), row
+                place = heading or _GREPPED[min(len(seen), 1)]
+                seen.setdefault(place, (int(gpus[1]), row))
             else:
                 yield Unread(f"the GPUs `{gpus[1]}` under {heading}", row)
     capacity, offered = seen.get("Capacity"), seen.get("Allocatable")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from kb.checks.model import Found, Output, Reader
 
-_UNIT = re.compile(r"^[●○×↻*] (\S{1,100})\.service - ")
-_ACTIVE = re.compile(r"^ +Active: (failed|inactive|activating \(auto-restart\))")
+_UNIT = re.compile(r"^[●○×↻*x] (\S{1,100})\.service - ")
+_ACTIVE = re.compile(r"^ *Active: (failed|inactive|activating \(auto-restart\))")
 _LISTED = re.compile(r"^[●×*]? *(\S{1,100})\.service +loaded +(failed) +failed\b")
 _OTHER_CHECK = "nvidia-fabricmanager"
 
