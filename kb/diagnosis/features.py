@@ -52,7 +52,7 @@ class Features(msgspec.Struct, frozen=True):
     absent_system: float = 0.0
     """1 when a system that the record is about is said not to be used."""
     other_symptom: float = 0.0
-    """How surely the symptom is none of those of the record. 0 to 1."""
+    """How surely the symptom told in words is none of those of the record. 0 to 1."""
 
 
 class PlaybookFeatures(msgspec.Struct, frozen=True):

@@ -76,7 +76,9 @@ def retrieve(
     if not evidence.lines:
         return []
     stated = stated_in(evidence)
-    shares = symptom_shares(evidence, knowledge) if may_have_symptom(evidence) else {}
+    # The lines of a log name causes: their symptom says nothing more.
+    in_words = not evidence.is_log and may_have_symptom(evidence)
+    shares = symptom_shares(evidence, knowledge) if in_words else {}
 
     def scored(candidate: Candidate) -> ScoredCandidate:
         entry = from_payload(candidate.payload)
