@@ -22,7 +22,7 @@ from tests.e2e.conftest import ANSWER, PATIENCE_S, QUESTION, Small, processes, w
 pytest.importorskip("textual_serve")
 from aiohttp import ClientSession, ClientWebSocketResponse, WSServerHandshakeError, hdrs
 
-pytestmark = pytest.mark.xdist_group("serve")
+pytestmark = pytest.mark.xdist_group("screen")
 
 TOKEN = "0123456789abcdef-of-the-tests"
 PATHS = ("/", "/ws", "/download/x", "/static/js/textual.js", "/screen.js", "/nothing")
@@ -155,6 +155,7 @@ async def test_each_browser_has_a_screen_of_its_own(server: Server) -> None:
     assert b"Traceback" not in server.said.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "message",
     [
@@ -177,6 +178,7 @@ async def test_what_no_page_sends_ends_that_screen_alone(server: Server, message
     assert b"Traceback" not in server.said.read_bytes()
 
 
+@pytest.mark.slow
 async def test_odd_keys_and_sizes_are_endured(server: Server) -> None:
     async with (
         ClientSession() as session,
@@ -276,6 +278,7 @@ async def test_another_site_gets_no_screen(server: Server, headers: dict[str, st
     assert refused.value.status == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "code"),
     [
@@ -299,6 +302,7 @@ async def test_all_screens_end_with_the_server(
         assert b"Traceback" not in server.said.read_bytes()
 
 
+@pytest.mark.slow
 async def test_a_screen_that_hears_nothing_is_ended(server: Server) -> None:
     async with ClientSession() as session, session.ws_connect(f"{server.url}/ws") as screen:
         await drawn(screen, "records, offline")
@@ -307,6 +311,7 @@ async def test_a_screen_that_hears_nothing_is_ended(server: Server) -> None:
     wait_until(lambda: not server.screens, "the screen ends")
 
 
+@pytest.mark.slow
 async def test_a_screen_that_cannot_open_says_why_to_the_server(
     small: Small, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ psycopg = pytest.importorskip("psycopg")
 PROGRAMS = (*Path("/usr/lib/postgresql").glob("*/bin"), *map(Path, os.get_exec_path()))
 BIN = next((path for path in PROGRAMS if (path / "initdb").exists()), None)
 pytestmark = [
-    pytest.mark.xdist_group("serve"),
+    pytest.mark.xdist_group("cases"),
     pytest.mark.skipif(BIN is None, reason="needs PostgreSQL: apt-get install postgresql"),
 ]
 
@@ -120,6 +120,7 @@ def test_a_case_goes_on_at_any_server(two: tuple[Server, Server]) -> None:
     assert say(other, "hello", "0" * 32).status == 404
 
 
+@pytest.mark.slow
 def test_a_case_expires(two: tuple[Server, Server], database: Database) -> None:
     one, other = two
     case = say(one, QUESTION.decode()).json["case"]
@@ -132,6 +133,7 @@ def test_a_case_expires(two: tuple[Server, Server], database: Database) -> None:
         assert kept.fetchone() == (0,)
 
 
+@pytest.mark.slow
 def test_two_messages_at_once_are_one_conflict(
     two: tuple[Server, Server], database: Database
 ) -> None:
@@ -148,6 +150,7 @@ def test_two_messages_at_once_are_one_conflict(
     assert refused.value.status == 409
 
 
+@pytest.mark.slow
 def test_a_database_that_goes_away_costs_the_conversation_alone(
     two: tuple[Server, Server], database: Database
 ) -> None:
@@ -168,6 +171,7 @@ def test_a_database_that_goes_away_costs_the_conversation_alone(
         wait_until(lambda: say(server, "why?", case).status == 200, "the case goes on")  # noqa: B023
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "history", "said"),
     [
