@@ -1,8 +1,8 @@
-"""Short answers to what people ask in between and no step of a record answers: how much is sane,
-why one rank holds up all others, whether a setting survives a reboot.
+"""Which question of the table (`kb.answers`) a text asks: one that no step of a record answers.
 
-A question is known by its words, each weighted by how rare it is among the rows of `questions`:
-those that it shares with one wording of a row, and those that the row has anywhere.
+A question is known by its words, each weighted by how rare it is among the rows: those that it
+shares with one wording of a row, and those that the row has anywhere. One in other words is found
+by its meaning as well.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def answer_in(question: KnownQuestion, language: Language) -> str:
 
 def is_about(question: KnownQuestion, words: Set[str]) -> bool:
     """Whether words have its topic."""
-    return any(_words(topic) <= words for topic in question.about)
+    return any(_topic_words(topic) <= words for topic in question.about)
 
 
 def _may_answer(question: KnownQuestion, text: str) -> bool:
@@ -257,3 +257,8 @@ def _words(text: str) -> frozenset[str]:
     words = {word for word in tokenize(f"{text}\n{in_english(text)}") if not word.isdecimal()}
     parts = {part for word in words for part in _PART.findall(word) if part != word}
     return frozenset(words - parts - _SAYING_NOTHING)
+
+
+@cache  # the topics of each candidate are compared with each question
+def _topic_words(topic: str) -> frozenset[str]:
+    return _words(topic)

@@ -14,7 +14,7 @@ from kb.conversation.speech import (
     described_check,
     in_a_row,
     location,
-    prose,
+    often_behind,
     quote,
     quote_with_location,
     say_ahead,
@@ -28,12 +28,10 @@ from kb.evidence.markers import Grade
 from kb.incident import Kind
 from kb.job import QuotedLine
 from kb.outcome import Outcome
-from kb.playbook import Share
 from kb.verdict import FITS_AT, Verdict, percent
 
-_MAX_CAUSES_NAMED = 3
 _MAX_INCIDENTS_NAMED = 2
-"""Causes of a leading symptom, and incidents that it may be: more is a list that nobody reads."""
+"""That a leading symptom may be: more is a list that nobody reads."""
 
 
 def opening(diagnosis: Diagnosis, language: Language, earlier: Iterable[Outcome] = ()) -> Turn:
@@ -154,11 +152,7 @@ def _way_forward(diagnosis: Diagnosis, language: Language) -> Iterator[tuple[str
 
 def _behind(diagnosis: Diagnosis, language: Language) -> Iterator[str]:
     """What a leading symptom most often comes from, and the incidents that it may be."""
-    causes = diagnosis.playbooks[0].playbook.body.causes
-    often = [cause.cause for cause in causes if cause.share is Share.OFTEN][:_MAX_CAUSES_NAMED]
-    if often:
-        told = " ".join(prose(cause, language) for cause in often).rstrip(".。")
-        yield say("often-behind", language, causes=told)
+    yield from often_behind(diagnosis.playbooks[0].playbook, language)
     likely = [match for match in diagnosis.matches if match.confidence >= FITS_AT]
     if likely:
         records = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from kb.check import CheckHeader, Command
@@ -13,11 +13,14 @@ from kb.diagnosis import Match, NextCheck
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
 from kb.log.clean import strip_controls
+from kb.playbook import Playbook, Share
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import FITS_AT, percent
 
 _MAX_STEPS_AHEAD = 4
 """Of a fix, that are named at once."""
+_MAX_CAUSES_NAMED = 3
+"""Causes of a symptom that are named at once."""
 _MAX_QUOTE_CHARACTERS = 160
 """Of a quoted line, two rows of a terminal; the rest is cut."""
 _MIN_CHANGE = 0.01
@@ -118,6 +121,14 @@ def described_check(step: NextCheck, language: Language) -> str:
             say("why-check", language, why=prose(step.why, language)),
         ]
     )
+
+
+def often_behind(playbook: Playbook, language: Language) -> Iterator[str]:
+    """The sentence about what a symptom most often comes from; none where nothing is frequent."""
+    causes = [cause.cause for cause in playbook.body.causes if cause.share is Share.OFTEN]
+    if causes:
+        told = " ".join(prose(cause, language) for cause in causes[:_MAX_CAUSES_NAMED])
+        yield say("often-behind", language, causes=told.rstrip(".。"))
 
 
 def in_a_row(texts: Iterable[str], language: Language) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
@@ -175,8 +175,7 @@ def guides_sync(
         CorpusError: a directory of incidents cannot be used.
     """
     source, model = GuideDirectories(settings.incidents), model_name(settings.model)
-    directory = index_directory(source.directories, model, TierName.GUIDES)
-    store = Store(directory, shared=settings.shared_cache)
+    store = _store_of(TierName.GUIDES, source.directories, model, settings)
     return IndexSync(source, store, encoder, model, report, notify, packed_guides(), ())
 
 
@@ -188,9 +187,12 @@ def answers_sync(
 ) -> IndexSync:
     """The index of the table of questions."""
     source, model = AnswerTable(), model_name(settings.model)
-    directory = index_directory(source.directories, model, TierName.ANSWERS)
-    store = Store(directory, shared=settings.shared_cache)
+    store = _store_of(TierName.ANSWERS, source.directories, model, settings)
     return IndexSync(source, store, encoder, model, report, notify, packed_answers(), ())
+
+
+def _store_of(tier: TierName, directories: Iterable[Path], model: str, settings: Settings) -> Store:
+    return Store(index_directory(directories, model, tier), shared=settings.shared_cache)
 
 
 def prepare(

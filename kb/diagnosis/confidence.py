@@ -32,7 +32,7 @@ PLAYBOOK_WEIGHTS = PlaybookFeatures(
 )
 PLAYBOOK_BIAS = -8.7
 """In log odds, fitted by `make playbook-weights`. None of the features leads to a playbook alone:
-neither one line, nor a name, nor an incident that is likely and that its causes name."""
+neither one line, nor a name, nor an incident that is likely and where its symptom is seen."""
 
 UNSUPPORTED = 0.05
 """Share, of what all incidents leave, that an incident which a check names has at least before the

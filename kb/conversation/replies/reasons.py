@@ -39,6 +39,7 @@ from kb.conversation.speech import (
     cite,
     describe_step,
     first_sentence,
+    often_behind,
     prose,
     quote,
     quote_with_location,
@@ -49,7 +50,7 @@ from kb.corpus.document import declared_pattern
 from kb.diagnosis import Match, NextCheck, PlaybookMatch
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Signature, Strength
-from kb.playbook import Cause, Share
+from kb.playbook import Cause
 from kb.verdict import percent
 
 _MAX_PATTERNS_NAMED = 3
@@ -57,8 +58,6 @@ _MAX_PATTERNS_NAMED = 3
 _MAX_LIKELIHOOD_RATIO = 0.5
 """Ratio of likelihoods: a statement contradicts a record that fits it less than half as well as
 the others."""
-_MAX_CAUSES_NAMED = 3
-"""Causes of a symptom that are named at once."""
 _OF_TASK = re.compile(
     r"\b(?:check|step|run|command|need|do (?:that|this|it))\b|检查|这一步|这步|跑|命令",
     re.IGNORECASE,
@@ -225,8 +224,6 @@ def _why_symptom(
 ) -> Answer:
     language, playbook = conversation.language, symptom.playbook
     share = percent(symptom.share)
-    often = [cause.cause for cause in playbook.body.causes if cause.share is Share.OFTEN]
-    causes = " ".join(prose(cause, language) for cause in often[:_MAX_CAUSES_NAMED])
     title = in_language(playbook.title, language)
     parts = [say("why-symptom", language, title=title, id=playbook.id, share=share)]
     lines = conversation.diagnosis.evidence.lines[:1]
@@ -242,8 +239,8 @@ def _why_symptom(
         tell = in_language(shown[1].tell, language).rstrip(".。")
         parts.append(named_cause(*shown, "cause-shown", language))
         parts.append(say("cause-tell", language, tell=tell))
-    elif causes:
-        parts.append(say("often-behind", language, causes=causes.rstrip(".。")))
+    else:
+        parts += often_behind(playbook, language)
     check = check_to_run(conversation, knowledge)
     if check:
         reason = prose(check.why, language)
