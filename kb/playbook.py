@@ -41,11 +41,12 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SymptomLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a log prints when the symptom is there; it does not tell the cause. Matched as the
-    signature of an incident is."""
+    """What a log prints when the symptom is there. Matched as the signature of an incident is."""
 
     pattern: Annotated[str, msgspec.Meta(min_length=3, max_length=500)]
     regex: bool = False
+    cause: Identifier | None = None
+    """The key of the cause that alone prints it; None where several do."""
 
 
 class AnswerOption(msgspec.Struct, frozen=True):

@@ -76,16 +76,22 @@ def _explained(diagnosis: Diagnosis, has_matches: bool) -> Iterator[str]:
 
 def _symptom(diagnosis: Diagnosis) -> Iterator[str]:
     """The leading playbook: what to secure, and where its checks are."""
-    from kb.diagnosis import collecting
+    from kb.diagnosis import cause_pointed, collecting, likely_causes
 
     if not diagnosis.playbooks:
         return
     leading = diagnosis.playbooks[0]
     playbook = leading.playbook
     yield f"**Symptom: {playbook.title}** ({percent(leading.share)})\n"
+    if pointed := cause_pointed(diagnosis):
+        yield f"{pointed}\n"
     yield "Secure before a restart:\n"
     yield from (f"- {what}" for what in playbook.body.secure)
     yield f"- by a script for every host: `{collecting(playbook)}`\n"
+    if diagnosis.symptom_leads:
+        yield "Causes, the likeliest first:\n"
+        yield from (f"- {said}" for said in likely_causes(diagnosis))
+        yield ""
     yield f"All checks and causes: `kb show {playbook.id}`\n"
 
 

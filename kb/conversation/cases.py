@@ -100,7 +100,7 @@ def diagnosed_again(
     diagnosis = conversation.diagnosis
     after = conversation.with_statement(statement) if statement else conversation
     is_read = statement is not None and bool(statement.observations)
-    if not _is_guess(diagnosis) or after.matches or after.readings or is_read:
+    if not _is_guess(diagnosis) or after.matches or _was_read(after) or is_read:
         return None
     lines = [line.text for line in diagnosis.evidence.lines[:_MAX_LINES_AGAIN]]
     told = [one.text for one in conversation.statements]
@@ -113,6 +113,11 @@ def diagnosed_again(
         meant = f"{clue.says(conversation.language)}\n{turn.text}"
         turn = msgspec.structs.replace(turn, text=meant)
     return _begun_again(conversation, found, turn)
+
+
+def _was_read(conversation: Conversation) -> bool:
+    """Whether an output that was pasted speaks for something."""
+    return any(one.readings for one in conversation.statements)
 
 
 def _begun_again(

@@ -14,23 +14,23 @@ from kb.conversation.interpret import interpret, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
 from kb.conversation.looking import looked_now
 from kb.conversation.message import TOLD, evidence_of, parts_of, requests_of, told_in
-from kb.conversation.next_step import cause_shown, name_of, shown_lately, task_of
+from kb.conversation.next_step import name_of, playbooks_of, shown_lately, task_of
 from kb.conversation.phrases import harm_of
 from kb.conversation.replies import Answer, answer_to, not_understood
+from kb.conversation.replies.another import another_failure
 from kb.conversation.replies.answer import (
     described_task,
-    named_cause,
     near_question,
     what_leads,
     where_we_are,
     with_answers,
 )
 from kb.conversation.replies.light import clue_of, in_its_light
-from kb.conversation.speech import beginning, describe_change, tool_turn
+from kb.conversation.speech import beginning, describe_change, named_cause, tool_turn
 from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement, Turn, combine, rank
 from kb.conversation.subject import asks, is_question
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import Match, first_question
+from kb.diagnosis import Match, cause_pointed_to, first_question
 from kb.log.clean import replace_surrogates, strip_controls
 from kb.questions import QuestionPlan, Topic, next_question
 from kb.questions.observe import NO, YES
@@ -141,8 +141,9 @@ def _told_or_asked(
     if statement is None:
         return _answers(conversation, requests, knowledge)
     after = _rerank(conversation, statement)
-    effect = Answer(_reason(conversation, after, statement), act=ReplyAct.UPDATE)
-    return _answers(after, requests, knowledge, effect)
+    another = another_failure(statement, conversation, after, knowledge)
+    effect = _effect_told(conversation, after, statement, another)
+    return _answers(after, requests, knowledge, *effect, *_only(another))
 
 
 def _taken(
@@ -219,13 +220,15 @@ def _heard(
         light = in_its_light(text, conversation, conversation, knowledge)
         return with_answers(kept, [*_only(clue), noted, *light])
     after = _rerank(conversation, statement)
+    another = another_failure(statement, conversation, after, knowledge)
+    pointed = another or _cause_pointed_to(statement, after, knowledge)
     answers = [
-        Answer(_reason(conversation, after, statement)),
+        *_effect_told(conversation, after, statement, pointed),
         *_only(clue_of(text, after, knowledge)),
+        *_only(pointed),
     ]
-    shown = cause_shown(after, knowledge) if statement.readings else None
-    if shown:
-        answers.append(Answer(named_cause(*shown, "cause-shown", after.language)))
+    if another:  # what is to do for the first does not help here
+        return with_answers(after, answers, ReplyAct.UPDATE)
     if after.inquiry and after.inquiry.topic is Topic.EFFECT:
         answers.append(Answer(after.inquiry.text))
         return with_answers(after, answers, ReplyAct.ASK)
@@ -240,6 +243,24 @@ def _heard(
 def _only(answer: Answer | None) -> list[Answer]:
     """It, where there is one."""
     return [answer] if answer else []
+
+
+def _cause_pointed_to(
+    statement: Statement, after: Conversation, knowledge: KnowledgeBase
+) -> Answer | None:
+    """The cause for which a line or an output that was just told speaks."""
+    symptoms = statement.symptoms or playbooks_of(after, knowledge)
+    found = cause_pointed_to(symptoms, after.matches, statement.readings)
+    return Answer(named_cause(*found, "cause-shown", after.language)) if found else None
+
+
+def _effect_told(
+    before: Conversation, after: Conversation, statement: Statement, pointed: Answer | None
+) -> list[Answer]:
+    """What a statement does to the belief; nothing where it does none, and says something else."""
+    if pointed and before.matches == after.matches and not statement.observations:
+        return []
+    return [Answer(_reason(before, after, statement), act=ReplyAct.UPDATE)]
 
 
 def _reason(before: Conversation, after: Conversation, statement: Statement) -> str:

@@ -54,7 +54,7 @@ def interpret(text: str, conversation: Conversation, knowledge: KnowledgeBase) -
     if value := told_values(text, conversation, knowledge):
         parts.append(value)
     if scope_of(text) is Scope.AFFIRMED and (named := symptoms_named(text, knowledge)):
-        parts.append(Statement("", symptoms=named))
+        parts.append(named)
     return combine(text, parts) if parts else None
 
 
@@ -95,8 +95,8 @@ def _of_lines(
         if read
         else search_statement(text, conversation, knowledge)
     )
-    named = () if read else symptoms_named(text, knowledge)
-    parts = [*([found] if found else []), *([Statement("", symptoms=named)] if named else [])]
+    named = None if read else symptoms_named(text, knowledge)
+    parts = [part for part in (found, named) if part]
     return combine(text, parts) if parts else None
 
 

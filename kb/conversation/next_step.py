@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import itemgetter
 
 from kb.check import Check, JobState
 from kb.conversation.done_steps import FixStep, only_looks
@@ -13,12 +12,12 @@ from kb.diagnosis import (
     NextCheck,
     PlaybookMatch,
     Standing,
+    cause_pointed_to,
     command_for,
     next_check,
     symptom_leads,
     weighed_playbooks,
 )
-from kb.diagnosis.confidence import belief_of_causes
 from kb.incident import Incident
 from kb.playbook import Cause, Playbook
 from kb.verdict import Verdict
@@ -83,20 +82,9 @@ def symptom_of(conversation: Conversation, knowledge: KnowledgeBase) -> Playbook
 def cause_shown(
     conversation: Conversation, knowledge: KnowledgeBase
 ) -> tuple[Playbook, Cause] | None:
-    """The likeliest cause of a leading symptom, where an output that was pasted speaks for it."""
-    shares = {match.incident.id: match.confidence for match in conversation.matches}
-    ratios = conversation.readings
-    found: list[tuple[float, Playbook, Cause]] = []
-    for match in playbooks_of(conversation, knowledge):
-        playbook = match.playbook
-        belief = belief_of_causes(playbook, shares, ratios)
-        found += [
-            (match.confidence * belief.shares[cause.key], playbook, cause)
-            for cause in playbook.body.causes
-            if ratios.get(f"{playbook.id}:{cause.key}", 1.0) > 1
-        ]
-    best = max(found, key=itemgetter(0), default=None)
-    return best[1:] if best else None
+    """The likeliest cause of a leading symptom for which a line or an output speaks."""
+    playbooks = playbooks_of(conversation, knowledge)
+    return cause_pointed_to(playbooks, conversation.matches, conversation.readings)
 
 
 def check_to_run(conversation: Conversation, knowledge: KnowledgeBase) -> NextCheck | None:

@@ -14,6 +14,7 @@ from kb.conversation.speech import (
     described_check,
     in_a_row,
     location,
+    named_cause,
     often_behind,
     quote,
     quote_with_location,
@@ -22,7 +23,15 @@ from kb.conversation.speech import (
     tool_turn,
 )
 from kb.conversation.state import ReplyAct, Turn
-from kb.diagnosis import By, Diagnosis, Match, collecting, ended_before, without_incident
+from kb.diagnosis import (
+    By,
+    Diagnosis,
+    Match,
+    cause_pointed_to,
+    collecting,
+    ended_before,
+    without_incident,
+)
 from kb.evidence import Evidence, EvidenceLine
 from kb.evidence.markers import Grade
 from kb.incident import Kind
@@ -152,7 +161,11 @@ def _way_forward(diagnosis: Diagnosis, language: Language) -> Iterator[tuple[str
 
 def _behind(diagnosis: Diagnosis, language: Language) -> Iterator[str]:
     """What a leading symptom most often comes from, and the incidents that it may be."""
-    yield from often_behind(diagnosis.playbooks[0].playbook, language)
+    shown = cause_pointed_to(diagnosis.playbooks, diagnosis.matches, diagnosis.pointed)
+    if shown:
+        yield named_cause(*shown, "cause-shown", language)
+    else:
+        yield from often_behind(diagnosis.playbooks[0].playbook, language)
     likely = [match for match in diagnosis.matches if match.confidence >= FITS_AT]
     if likely:
         records = [

@@ -13,7 +13,7 @@ from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.tier import TierName
-from kb.diagnosis import Match, PlaybookMatch, playbooks_for, to_query, weigh
+from kb.diagnosis import Match, causes_of_lines, playbooks_for, to_query, weigh
 from kb.evidence import Evidence, collect, join
 from kb.evidence.glossary import translate
 from kb.evidence.nature import is_human_written
@@ -64,11 +64,14 @@ _MAX_RECORDS_ADDED = 10
 shown."""
 
 
-def symptoms_named(text: str, knowledge: KnowledgeBase) -> tuple[PlaybookMatch, ...]:
-    """The symptoms that a text names by itself; empty where it names none clearly."""
+def symptoms_named(text: str, knowledge: KnowledgeBase) -> Statement | None:
+    """The symptoms that a text names by itself, and the causes to which its lines point; None where
+    it names none clearly."""
     evidence = _read(text, knowledge)
     found = playbooks_for(evidence, weigh(evidence, knowledge), knowledge)
-    return found if found and found[0].share >= SYMPTOM_AT else ()
+    if not found or found[0].share < SYMPTOM_AT:
+        return None
+    return Statement("", symptoms=found, readings=causes_of_lines(evidence, found, knowledge))
 
 
 def guides_near(text: str, knowledge: KnowledgeBase) -> list[str]:

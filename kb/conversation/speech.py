@@ -13,7 +13,7 @@ from kb.diagnosis import Match, NextCheck
 from kb.evidence import EvidenceLine
 from kb.incident import Incident, Step
 from kb.log.clean import strip_controls
-from kb.playbook import Playbook, Share
+from kb.playbook import Cause, Playbook, Share
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import FITS_AT, percent
 
@@ -129,6 +129,28 @@ def often_behind(playbook: Playbook, language: Language) -> Iterator[str]:
     if causes:
         told = " ".join(prose(cause, language) for cause in causes[:_MAX_CAUSES_NAMED])
         yield say("often-behind", language, causes=told.rstrip(".。"))
+
+
+def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) -> str:
+    """A cause of a symptom, and its remedy, in the sentence of this key."""
+    return say(
+        key,
+        language,
+        title=in_language(playbook.title, language),
+        id=playbook.id,
+        cause=prose(cause.cause, language),
+        remedy=in_language(cause.remedy, language).rstrip(".。"),
+    )
+
+
+def cause_and_sign(cause: Cause, language: Language) -> str:
+    """A cause of a symptom, and what tells it."""
+    return say(
+        "cause-and-sign",
+        language,
+        cause=prose(cause.cause, language).rstrip(".。"),
+        tell=in_language(cause.tell, language),
+    )
 
 
 def in_a_row(texts: Iterable[str], language: Language) -> str:

@@ -243,8 +243,9 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def readings(self) -> dict[str, float]:
-        """Ratios of the likelihoods of all outputs that were pasted."""
-        ratios: dict[str, float] = {}
+        """Ratios of the likelihoods of all outputs that were pasted, and of the causes to which
+        the log points."""
+        ratios = dict(self.diagnosis.pointed)
         for statement in self.statements:
             for name, ratio in statement.readings.items():
                 ratios[name] = ratios.get(name, 1.0) * ratio

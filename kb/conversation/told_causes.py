@@ -13,7 +13,7 @@ from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis.observed import CASE_RATIO, NAMED_RATIO
 from kb.evidence.glossary import translate
-from kb.playbook import Playbook
+from kb.playbook import Cause, Playbook
 
 _MIN_WORDS = 2
 """Of what a playbook says would be seen; one word alone is in many sentences."""
@@ -41,6 +41,13 @@ def told_causes(
             cases = next(one.incidents for one in match.playbook.body.causes if one.key == key)
             ratios |= dict.fromkeys(cases, CASE_RATIO)
     return ratios
+
+
+def causes_told(text: str, playbook: Playbook) -> list[Cause]:
+    """The causes of a symptom that the words of a text speak for, in the order of the playbook."""
+    said = frozenset(tokenize(translate(text))) - _ANSWERING
+    keys = set(_causes_seen(said, playbook, ""))
+    return [cause for cause in playbook.body.causes if cause.key in keys]
 
 
 def pointed_causes(

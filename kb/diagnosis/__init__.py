@@ -1,8 +1,15 @@
 """From a log to what is known about it: scan -> retrieve -> features -> confidence -> verdict."""
 
+from kb.diagnosis.causes import cause_pointed_to, causes_of_lines, likeliest_causes
 from kb.diagnosis.confidence import UNSUPPORTED
 from kb.diagnosis.diagnose import diagnose, weigh
-from kb.diagnosis.in_words import collecting, ended_before, without_incident
+from kb.diagnosis.in_words import (
+    cause_pointed,
+    collecting,
+    ended_before,
+    likely_causes,
+    without_incident,
+)
 from kb.diagnosis.model import (
     DONT_KNOW,
     MAX_MATCHES_SHOWN,
@@ -41,12 +48,17 @@ __all__ = [
     "ReadOutput",
     "Standing",
     "Why",
+    "cause_pointed",
+    "cause_pointed_to",
+    "causes_of_lines",
     "collecting",
     "command_for",
     "diagnose",
     "ended_before",
     "first_question",
+    "likeliest_causes",
     "likelihood_ratios",
+    "likely_causes",
     "named_incidents",
     "next_check",
     "playbooks_for",

@@ -11,6 +11,7 @@ from index.progress import Notify
 from kb.checks.model import Observation
 from kb.containment import contained
 from kb.corpus.base import KnowledgeBase
+from kb.diagnosis.causes import causes_of_lines
 from kb.diagnosis.confidence import confidences
 from kb.diagnosis.features import Features
 from kb.diagnosis.model import (
@@ -114,6 +115,7 @@ def diagnose(
         ),
         observations=(*_differences(analysis), *read.observations),
         playbooks=standing.playbooks,
+        pointed={name: ratio for name, ratio in standing.ratios.items() if ":" in name},
         leads=(
             knowledge.find_leads(opinion.evidence)
             if verdict in (Verdict.POSSIBLE, Verdict.UNKNOWN)
@@ -167,7 +169,10 @@ def _standing(
             standing = msgspec.structs.replace(standing, playbooks=playbooks)
     if read.outputs and opinion.verdict is not Verdict.HEALTHY:
         with contained("the outputs of checks change nothing", notify):
-            return after_readings(standing, read, knowledge)
+            standing = after_readings(standing, read, knowledge)
+    with contained("no cause of a symptom is named", notify):
+        said = causes_of_lines(opinion.evidence, standing.playbooks, knowledge)
+        return msgspec.structs.replace(standing, ratios={**standing.ratios, **said})
     return standing
 
 

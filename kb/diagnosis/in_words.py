@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from kb.diagnosis.causes import cause_pointed_to, likeliest_causes
 from kb.diagnosis.model import Diagnosis
 from kb.outcome import Outcome
-from kb.playbook import Playbook
+from kb.playbook import Cause, Playbook
 from kb.verdict import SYMPTOM_AT, Verdict
 
+MAX_CAUSES_SHOWN = 3
+"""Of a symptom; at night nobody tries a fourth before a check has told."""
 _EMPTY = "The input is empty."
 _HEALTHY = "The log shows no failure, and says at its end that the work is done."
 _SLOW = " The job is slow, but it did not fail."
@@ -59,6 +62,26 @@ def without_incident(diagnosis: Diagnosis) -> str:
 def collecting(playbook: Playbook) -> str:
     """The command that writes the script of the checks of a playbook."""
     return f"kb collect --for {playbook.id} > collect.sh"
+
+
+def cause_pointed(diagnosis: Diagnosis) -> str:
+    """The cause of the leading symptom to which the input points, and its remedy; empty without
+    one."""
+    found = cause_pointed_to(diagnosis.playbooks[:1], diagnosis.matches, diagnosis.pointed)
+    return _with_remedy("The input points to one cause", found[1]) if found else ""
+
+
+def likely_causes(diagnosis: Diagnosis) -> Iterator[str]:
+    """A line for each of the likeliest causes of the leading symptom: how it is told, and the
+    remedy."""
+    for match in diagnosis.playbooks[:1]:
+        causes = likeliest_causes(match.playbook, diagnosis.matches, diagnosis.pointed)
+        for cause in causes[:MAX_CAUSES_SHOWN]:
+            yield _with_remedy(cause.tell[:1].upper() + cause.tell[1:], cause)
+
+
+def _with_remedy(said: str, cause: Cause) -> str:
+    return f"{said}: {cause.cause.rstrip('.')}. Remedy: {cause.remedy.rstrip('.')}."
 
 
 def ended_before(diagnosis: Diagnosis, earlier: Iterable[Outcome]) -> Outcome | None:

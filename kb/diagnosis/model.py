@@ -113,6 +113,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
     """What the outputs of checks in the input show, abnormal ones first."""
     playbooks: tuple[PlaybookMatch, ...] = ()
     """What the symptom may be, best first; behind the incidents where one matches."""
+    pointed: dict[str, float] = {}
+    """Ratios of the likelihoods of the causes of the playbooks, as `playbook:cause`, after the
+    lines and the outputs in the input."""
     next: NextCheck | None = None
     """None for a match, whose fix is the next step, and where no playbook fits."""
     leads: tuple[Lead, ...] = ()

@@ -14,7 +14,17 @@ import msgspec
 from msgspec import Meta
 
 from kb.checks import Observation
-from kb.diagnosis import By, Diagnosis, Match, NextCheck, Note, PlaybookMatch, Question, Why
+from kb.diagnosis import (
+    By,
+    Diagnosis,
+    Match,
+    NextCheck,
+    Note,
+    PlaybookMatch,
+    Question,
+    Why,
+    likeliest_causes,
+)
 from kb.evidence.secrets import mask_lines, without_secrets
 from kb.incident import Step
 from kb.job import FailureKind
@@ -76,6 +86,16 @@ class WireQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answers: Annotated[list[str], Meta(min_length=2)]
 
 
+class WireCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A cause of a symptom."""
+
+    cause: str
+    remedy: str
+    pointed: Annotated[
+        bool, Meta(description="Whether a line or an output in the input speaks for it.")
+    ]
+
+
 class WirePlaybook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the symptom may be, where its cause is not known."""
 
@@ -86,6 +106,7 @@ class WirePlaybook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
     secure: Annotated[list[str], Meta(description="To be saved before anything is restarted.")]
     tonight: Annotated[list[str], Meta(description="What gets the job going.")]
+    causes: Annotated[list[WireCause], Meta(description="Likeliest first.")] = []
 
 
 class WireNext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -294,7 +315,7 @@ def to_answer(diagnosis: Diagnosis, earlier: Outcome | None = None) -> Answer:
         facts=_converted(outgoing.evidence.facts, WireFacts),
         elapsed_ms=round(outgoing.elapsed_ms, 1),
         observations=[to_observation(seen) for seen in outgoing.observations],
-        playbooks=[_playbook(match) for match in outgoing.playbooks],
+        playbooks=[_playbook(match, outgoing) for match in outgoing.playbooks],
         next=to_next(outgoing.next) if outgoing.next else None,
         earlier=WireEarlier(earlier.record, earlier.time, earlier.step or None)
         if earlier
@@ -368,14 +389,22 @@ def to_step(step: Step) -> WireStep:
     return WireStep(step.text, step.command, step.why)
 
 
-def _playbook(match: PlaybookMatch) -> WirePlaybook:
-    body = match.playbook.body
+def _playbook(match: PlaybookMatch, diagnosis: Diagnosis) -> WirePlaybook:
+    body, pointed = match.playbook.body, diagnosis.pointed
     return WirePlaybook(
         id=match.playbook.id,
         title=match.playbook.title,
         confidence=match.confidence,
         secure=list(body.secure),
         tonight=[mitigation.do for mitigation in body.tonight],
+        causes=[
+            WireCause(
+                cause=cause.cause,
+                remedy=cause.remedy,
+                pointed=pointed.get(f"{match.playbook.id}:{cause.key}", 1.0) > 1.0,
+            )
+            for cause in likeliest_causes(match.playbook, diagnosis.matches, pointed)
+        ],
     )
 
 

@@ -13,7 +13,17 @@ from rich.table import Table
 from rich.text import Text
 
 from kb.checks import Observation
-from kb.diagnosis import Diagnosis, Match, NearMiss, Note, Why, collecting, without_incident
+from kb.diagnosis import (
+    Diagnosis,
+    Match,
+    NearMiss,
+    Note,
+    Why,
+    cause_pointed,
+    collecting,
+    likely_causes,
+    without_incident,
+)
 from kb.incident import Incident, Kind
 from kb.verdict import Verdict, percent
 from kb.views.job import render_job
@@ -97,6 +107,8 @@ def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     playbook = leading.playbook
     yield heading(f"Symptom: {playbook.title}")
     yield indented(Text.assemble((f"{percent(leading.share)} ", "bold"), (playbook.id, "cyan")))
+    if pointed := cause_pointed(diagnosis):
+        yield indented(prose(pointed))
     yield indented(Text("Secure before a restart:"))
     yield from (indented(Text(f"- {what}"), 4) for what in playbook.body.secure)
     yield indented(Text("- by a script for every host:"), 4)
@@ -107,6 +119,9 @@ def _way_forward(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         header = step.check.header
         yield indented(Text(f"Where: {header.where} ({header.cost.risk.in_words})"))
         yield indented(prose(f"Why: {step.why}"))
+    if diagnosis.symptom_leads:
+        yield indented(Text("Causes, the likeliest first:"))
+        yield from (indented(prose(f"- {said}"), 4) for said in likely_causes(diagnosis))
     if others:
         named = ", ".join(f"{one.playbook.id} ({percent(one.share)})" for one in others)
         yield indented(Text(f"Or: {named}", "dim"))

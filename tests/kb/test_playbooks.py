@@ -13,6 +13,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import Diagnosis, diagnose
 from kb.log import Log
 from tests.conftest import Run
+from tests.kb.talks import said, talk
 
 SHM_FULL = """\
 nccl-0:41:98 [0] NCCL WARN Call to posix_fallocate failed: No space left on device
@@ -52,6 +53,27 @@ def test_a_short_question_leads_to_its_playbook(
     diagnosis = asked(question, knowledge)
     assert playbook in ids(diagnosis)
     assert diagnosis.next is not None
+
+
+COMPILER_KILLED = "c++: fatal error: Killed signal terminated program cc1plus\n"
+
+
+def test_a_line_that_one_cause_prints_names_the_cause(shipped_kb: Run) -> None:
+    answer = shipped_kb("ask", "--json", stdin=COMPILER_KILLED.encode())
+    leading = json.loads(answer.stdout)["playbooks"][0]
+    assert leading["id"] == "build-fails"
+    assert leading["causes"][0]["pointed"]
+    assert "MAX_JOBS" in leading["causes"][0]["remedy"]
+    assert not leading["causes"][1]["pointed"]
+    shown = " ".join(shipped_kb("ask", stdin=COMPILER_KILLED.encode()).stdout.decode().split())
+    assert "The input points to one cause: Too many parallel compilers. Remedy: Set" in shown
+
+
+def test_a_failure_behind_the_first_is_told_as_another_one(knowledge: KnowledgeBase) -> None:
+    opening = "DataLoader worker (pid 31) is killed by signal: Bus error. /dev/shm is 64M"
+    after = talk(knowledge, opening, COMPILER_KILLED.strip())
+    assert "another failure" in said(after)
+    assert "MAX_JOBS" in said(after)
 
 
 @pytest.mark.parametrize("text", ["what a lovely day", "hello", "今天天气很好"])

@@ -259,6 +259,9 @@ def _of_check(check: Check) -> Iterator[tuple[str, str]]:
 
 def _of_playbook(playbook: Playbook) -> Iterator[tuple[str, str]]:
     body = playbook.body
+    for line in playbook.header.lines:
+        if line.cause:
+            yield f"cause: {line.cause}", f"cause:{playbook.id}:{line.cause}"
     for question in body.ask:
         for answer in question.answers:
             for key in answer.favours:

@@ -44,7 +44,6 @@ from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
 from kb.evidence.glossary import translate
 from kb.incident import Incident
-from kb.playbook import Cause, Playbook
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
 
@@ -277,25 +276,3 @@ def steps_ahead(task: Task, conversation: Conversation) -> str:
     steps = open_steps(task.incident, conversation)
     ahead = ((one.number, one.step) for one in steps if one.number > task.number)
     return say_ahead(ahead, conversation.language)
-
-
-def named_cause(playbook: Playbook, cause: Cause, key: str, language: Language) -> str:
-    """A cause of a symptom, and its remedy, in the sentence of this key."""
-    return say(
-        key,
-        language,
-        title=in_language(playbook.title, language),
-        id=playbook.id,
-        cause=prose(cause.cause, language),
-        remedy=in_language(cause.remedy, language).rstrip(".。"),
-    )
-
-
-def cause_and_sign(cause: Cause, language: Language) -> str:
-    """A cause of a symptom, and what tells it."""
-    return say(
-        "cause-and-sign",
-        language,
-        cause=prose(cause.cause, language).rstrip(".。"),
-        tell=in_language(cause.tell, language),
-    )

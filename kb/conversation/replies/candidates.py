@@ -5,20 +5,19 @@ from __future__ import annotations
 from kb.conversation.acts import Acted
 from kb.conversation.language import Language, in_language, say
 from kb.conversation.next_step import cause_shown, name_of, playbooks_of, symptom_of, task_of
-from kb.conversation.replies.answer import (
-    Answer,
-    cause_and_sign,
-    described_task,
-    named_cause,
-    paragraphs,
-    sentences,
-)
+from kb.conversation.replies.answer import Answer, described_task, paragraphs, sentences
 from kb.conversation.replies.meant import first_record, record_meant
-from kb.conversation.speech import cite, first_sentence, prose, quote_with_location
+from kb.conversation.speech import (
+    cause_and_sign,
+    cite,
+    first_sentence,
+    named_cause,
+    prose,
+    quote_with_location,
+)
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import PlaybookMatch
-from kb.diagnosis.confidence import belief_of_causes
+from kb.diagnosis import PlaybookMatch, likeliest_causes
 from kb.incident import Certainty, Incident
 from kb.playbook import Cause, Share
 from kb.verdict import FITS_AT, percent
@@ -112,9 +111,7 @@ def alternatives(conversation: Conversation, knowledge: KnowledgeBase) -> Answer
     symptom = symptom_of(conversation, knowledge)
     books = [symptom] if symptom else playbooks_of(conversation, knowledge)[:1]
     causes = [
-        cause_and_sign(one, language)
-        for book in books
-        for one in likeliest_causes(book, conversation)
+        cause_and_sign(one, language) for book in books for one in causes_by_now(book, conversation)
     ]
     records = [
         f"{cite(match.incident, language)} ({percent(match.confidence)})"
@@ -127,8 +124,6 @@ def alternatives(conversation: Conversation, knowledge: KnowledgeBase) -> Answer
     return Answer(say("note-others", language, others="; ".join(named)))
 
 
-def likeliest_causes(symptom: PlaybookMatch, conversation: Conversation) -> list[Cause]:
+def causes_by_now(symptom: PlaybookMatch, conversation: Conversation) -> list[Cause]:
     """The causes of a symptom after all that was said, likeliest first."""
-    shares = {match.incident.id: match.confidence for match in conversation.matches}
-    belief = belief_of_causes(symptom.playbook, shares, conversation.readings)
-    return sorted(symptom.playbook.body.causes, key=lambda one: -belief.shares[one.key])
+    return likeliest_causes(symptom.playbook, conversation.matches, conversation.readings)

@@ -13,7 +13,6 @@ from kb.conversation.next_step import symptom_of, task_of
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.replies.answer import (
     Answer,
-    cause_and_sign,
     from_pages,
     of_table,
     paragraphs,
@@ -23,7 +22,7 @@ from kb.conversation.replies.answer import (
     with_task,
 )
 from kb.conversation.replies.meant import check_about, first_record, task_named
-from kb.conversation.speech import first_sentence, quote, quote_with_location
+from kb.conversation.speech import cause_and_sign, first_sentence, quote, quote_with_location
 from kb.conversation.state import Conversation, Speaker
 from kb.conversation.terms import Term, asked_name, compared_terms, find_term
 from kb.corpus.base import KnowledgeBase

@@ -8,16 +8,16 @@ from kb.check import Check
 from kb.conversation.acts import Acted
 from kb.conversation.language import Language, say
 from kb.conversation.next_step import cause_shown, playbooks_of, symptom_of
-from kb.conversation.replies.answer import (
-    Answer,
-    cite_check,
-    named_cause,
-    paragraphs,
-    sentences,
-    what_leads,
-)
+from kb.conversation.replies.answer import Answer, cite_check, paragraphs, sentences, what_leads
 from kb.conversation.replies.meant import first_record, place_of, record_meant
-from kb.conversation.speech import cite, fenced_command, first_sentence, prose, quote_with_location
+from kb.conversation.speech import (
+    cite,
+    fenced_command,
+    first_sentence,
+    named_cause,
+    prose,
+    quote_with_location,
+)
 from kb.conversation.state import Conversation, ReplyAct, Speaker
 from kb.conversation.suspects import Suspect, suspect_named, suspects_in
 from kb.corpus.base import KnowledgeBase

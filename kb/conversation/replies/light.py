@@ -10,15 +10,14 @@ from kb.conversation.next_step import cause_shown, name_of, shown_lately, sympto
 from kb.conversation.passages import Passage, passage_about
 from kb.conversation.replies.answer import (
     Answer,
-    cause_and_sign,
     described_passage,
     in_short,
     sentences,
     steps_ahead,
 )
-from kb.conversation.replies.candidates import alternatives, likeliest_causes
+from kb.conversation.replies.candidates import alternatives, causes_by_now
 from kb.conversation.replies.remedies import ways_of
-from kb.conversation.speech import first_sentence
+from kb.conversation.speech import cause_and_sign, first_sentence
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 
@@ -63,7 +62,7 @@ def _remedies(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator[
     symptom, language = symptom_of(conversation, knowledge), conversation.language
     if symptom:
         yield from ways_of(symptom.playbook, language)
-        for one in likeliest_causes(symptom, conversation)[:_MAX_REMEDIES]:
+        for one in causes_by_now(symptom, conversation)[:_MAX_REMEDIES]:
             remedy = in_language(one.remedy, language).rstrip(".。")
             yield say("remedy-of", language, cause=cause_and_sign(one, language), remedy=remedy)
 
@@ -105,7 +104,7 @@ def _behind_it(after: Conversation, knowledge: KnowledgeBase) -> Answer | None:
     language = after.language
     symptom = symptom_of(after, knowledge)
     if symptom:
-        causes = likeliest_causes(symptom, after)[:_MAX_CAUSES]
+        causes = causes_by_now(symptom, after)[:_MAX_CAUSES]
         lines = [
             say(
                 "remedy-of",

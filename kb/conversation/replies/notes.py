@@ -13,21 +13,16 @@ from kb.conversation.commands import Request, to_command
 from kb.conversation.done_steps import taken_steps
 from kb.conversation.language import in_language, joined, say
 from kb.conversation.next_step import cause_shown, playbooks_of, symptom_of, task_of
-from kb.conversation.replies.answer import (
-    Answer,
-    cause_and_sign,
-    described_task,
-    in_short,
-    named_cause,
-    paragraphs,
-)
+from kb.conversation.replies.answer import Answer, described_task, in_short, paragraphs
 from kb.conversation.replies.meant import first_record
 from kb.conversation.replies.own_remedy import tells_remedy
 from kb.conversation.speech import (
     beginning,
+    cause_and_sign,
     cite,
     first_sentence,
     in_a_row,
+    named_cause,
     quote,
     quote_with_location,
 )

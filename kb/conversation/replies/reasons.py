@@ -18,7 +18,6 @@ from kb.conversation.phrases import act_by_phrase
 from kb.conversation.replies.answer import (
     Answer,
     in_short,
-    named_cause,
     near_question,
     paragraphs,
     sentences,
@@ -39,6 +38,7 @@ from kb.conversation.speech import (
     cite,
     describe_step,
     first_sentence,
+    named_cause,
     often_behind,
     prose,
     quote,

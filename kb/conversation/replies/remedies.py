@@ -12,7 +12,6 @@ from kb.conversation.next_step import cause_shown, name_of, playbooks_of, sympto
 from kb.conversation.passages import passage_about
 from kb.conversation.replies.answer import (
     Answer,
-    named_cause,
     nothing_to_do,
     paragraphs,
     with_leader,
@@ -20,7 +19,7 @@ from kb.conversation.replies.answer import (
     with_task,
 )
 from kb.conversation.replies.meant import first_record, record_meant
-from kb.conversation.speech import cite, numbered_step, prose
+from kb.conversation.speech import cite, named_cause, numbered_step, prose
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import PlaybookMatch

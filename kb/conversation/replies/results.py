@@ -20,14 +20,7 @@ from kb.conversation.done_steps import (
 )
 from kb.conversation.language import say
 from kb.conversation.next_step import Task, cause_shown, open_steps, symptom_of, task_of
-from kb.conversation.replies.answer import (
-    Answer,
-    named_cause,
-    near_question,
-    paragraphs,
-    sentences,
-    with_task,
-)
+from kb.conversation.replies.answer import Answer, near_question, paragraphs, sentences, with_task
 from kb.conversation.replies.meant import (
     SETTING,
     cause_like,
@@ -43,7 +36,7 @@ from kb.conversation.replies.own_remedy import (
     remedy_words,
     tells_remedy,
 )
-from kb.conversation.speech import cite, first_sentence, prose, quote
+from kb.conversation.speech import cite, first_sentence, named_cause, prose, quote
 from kb.conversation.state import (
     Conversation,
     ReplyAct,

@@ -23,7 +23,6 @@ from kb.conversation.replies.answer import (
     Answer,
     cite_check,
     in_short,
-    named_cause,
     not_understood,
     paragraphs,
     sentences,
@@ -35,11 +34,7 @@ from kb.conversation.replies.meant import (
     task_meant,
     task_named,
 )
-from kb.conversation.speech import (
-    in_a_row,
-    prose,
-    risk_in_words,
-)
+from kb.conversation.speech import in_a_row, named_cause, prose, risk_in_words
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
