@@ -154,6 +154,17 @@ _STILL = re.compile(
     re.IGNORECASE,
 )
 """Not all is well."""
+_TAKES_BACK = re.compile(
+    r"\b(?:undo\w*|take|back|revert|remove|delete|cancel|forget|previous|last)\b"
+    r"|撤|收回|退|取消|删|当我没|不算|忘|上一|上[个条句]|刚|错",
+    re.IGNORECASE,
+)
+_TELLS_RESULT = re.compile(
+    r"\b(?:now|works?|worked|runs?|saved|fixed|started|finished|trains?)\b|了\s*(?:$|[，,。；;])",
+    re.IGNORECASE,
+)
+"""What came of something: without a word of taking back, such a text takes nothing back, however
+sure the classifier is, since what was told before would be lost."""
 _RECURS = re.compile(
     r"\b(?:same|happened|did)\b.{0,16}\b(?:yesterday|last (?:week|month|night|time)|before|too)\b"
     r"|\b(?:second|third|\dth) time\b"
@@ -382,6 +393,8 @@ def _reading(text: str, name: str, share: float) -> _Reading:
     phrase = act_by_phrase(simplified(text))
     if act is Act.SUCCESS and phrase is None and (_may_be_bad(text) or is_question(text)):
         # However sure the classifier is: a false all-clear costs more.
+        act = Act.OTHER if is_question(text) else Act.OBSERVATION
+    if act is Act.UNDO and _TELLS_RESULT.search(text) and not _TAKES_BACK.search(text):
         act = Act.OTHER if is_question(text) else Act.OBSERVATION
     asks_for_success = act is Act.SUCCESS and phrase == Act.HOW
     if phrase and (act in _LOOSE or share < _SURE or asks_for_success):

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from kb.conversation.known_commands import command_asked
+from kb.conversation.known_options import option_asked
 from kb.conversation.known_questions import may_be_known
 from kb.rules import any_of
 
@@ -58,6 +59,8 @@ class Asked(StrEnum):
     """Whether a command of one's own may be run, what it does or what it costs."""
     KNOWN = "known"
     """A question of `questions`, which has its answer beside it."""
+    OPTION = "option"
+    """What a setting does, and whether, where and when it helps."""
     ALTERNATIVES = "alternatives"
     """What else it can be."""
     LEAD = "lead"
@@ -92,7 +95,9 @@ def asked_in(text: str) -> Asked | None:
     for asked, said, unless in _compiled():
         if said.search(text) and not (unless and unless.search(text)):
             return asked
-    return Asked.KNOWN if may_be_known(text) else None
+    if may_be_known(text):
+        return Asked.KNOWN
+    return Asked.OPTION if option_asked(text) else None
 
 
 @cache

@@ -10,7 +10,7 @@ from kb.conversation.acts import COURTESIES, MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.asked import Asked, asked_in
 from kb.conversation.cases import diagnosed_again, is_bare, opened, opened_by_question, start_over
-from kb.conversation.interpret import interpret, read_remark, search_output
+from kb.conversation.interpret import interpret, persists, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
 from kb.conversation.looking import looked_now
 from kb.conversation.message import TOLD, evidence_of, parts_of, requests_of, told_in
@@ -136,6 +136,9 @@ def _told_or_asked(
         conversation = _corrected(conversation, statement)
         noted = say("corrected", conversation.language, text=beginning(evidence))
         statement = msgspec.structs.replace(statement, says=(noted, *statement.says))
+    if acts == {Act.TRIED} and persists(text) and (statement is None or statement.changes_nothing):
+        kept = conversation.with_statement(statement or Statement(text))
+        return _answers(kept, [Acted(Act.FAILURE, text)], knowledge)
     if not requests:
         return _heard(conversation, text, statement, knowledge)
     if statement is None:

@@ -37,6 +37,14 @@ _PERSISTS = re.compile(
     re.IGNORECASE,
 )
 """Says behind what was done that it did not help: no line of a log."""
+_IN_VAIN = re.compile(
+    r"\bstill (?!up|alive|there|holds|works|running|ok|fine|healthy|good)"
+    r"|\b(?:the )?same (?:error|thing|hang|crash|result|again|as before)\b"
+    r"|\bno (?:change|difference|luck|effect|help)\b|\bnothing changed\b|\b(?:did|does)n.?t help\b"
+    r"|还是|仍然?|依然|照样|没用|没变化|没效果|没好|不行",
+    re.IGNORECASE,
+)
+"""Says anywhere that what was done did not help."""
 _SO_NOW = re.compile(
     r"\b(?:is|are|at|to|set|has|have)\b.{0,60}\bnow\b|现在|已经|改成|调到", re.IGNORECASE
 )
@@ -80,6 +88,11 @@ def search_output(
 ) -> Statement | None:
     """What the text states as output of a program, not as words; None where it says nothing."""
     return _of_lines(text, read_pasted(text, knowledge), conversation, knowledge)
+
+
+def persists(text: str) -> bool:
+    """Whether a text says that what was done did not help."""
+    return _IN_VAIN.search(text) is not None
 
 
 def is_output(text: str, knowledge: KnowledgeBase) -> bool:

@@ -12,6 +12,7 @@ from kb.conversation.clues import clue_in
 from kb.conversation.commands import to_command
 from kb.conversation.interpret import bears_signature, is_output
 from kb.conversation.known_commands import command_asked, command_named
+from kb.conversation.known_options import option_asked
 from kb.conversation.naming import programs_of
 from kb.conversation.phrases import act_by_phrase
 from kb.conversation.readings import read_pasted
@@ -87,7 +88,8 @@ _NOW = re.compile(
 def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
     """The acts of a message. A line that a record knows is evidence, whatever else it may say, and
     so are lines that a check knows."""
-    may_be_line = "\n" not in text and not to_command(text) and not command_asked(text)
+    is_asked = to_command(text) or command_asked(text) or option_asked(text)
+    may_be_line = "\n" not in text and not is_asked
     is_line = may_be_line and is_output(text, knowledge)
     may_be_end = _NAMES_STEP.search(text) or act_by_phrase(text) == Act.SUCCESS
     if is_line and not may_be_end:

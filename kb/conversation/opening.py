@@ -95,7 +95,7 @@ def _meant(diagnosis: Diagnosis, language: Language) -> str:
 
 
 def _noise(diagnosis: Diagnosis, lines: Sequence[EvidenceLine], language: Language) -> str:
-    if not lines:
+    if not lines or not diagnosis.notes:
         return ""
     quoted = quote_with_location(lines[0])
     return say("healthy-noise", language, quoted=quoted, id=_note(diagnosis))

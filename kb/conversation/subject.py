@@ -17,6 +17,7 @@ _ASKS = re.compile(
     r"(?:what|how|why|which|when|where|who|whose|is|are|does|do|did|can|could|would|should|will"
     r"|has|have|any|give me|(?:is|are|does|do|did|can|could|would|should|wo)n?'?t|explain|tell me"
     r"|show me)\b"
+    r"|^(?:要不|不如|干脆)|^(?:maybe|perhaps|what if) (?:i|we)\b"
     r"|[,;] *(?:so |and |but |then )?(?:can|could|should|is it|are they|does (?:it|that|this)"
     r"|do (?:i|we)|what|how|why|which)\b[^,;]*$"
     r"|[吗么呢吧]\s*$|怎么|怎样|如何|什么|啥|为何|哪[个些里台种一]|多少|多大|多久|几个|是否|能不能|会不会"

@@ -30,6 +30,7 @@ from kb.conversation.replies.explain import explain_term, known_question, names_
 from kb.conversation.replies.guesses import guess, place, whom
 from kb.conversation.replies.how import how
 from kb.conversation.replies.known_commands import known_command
+from kb.conversation.replies.known_options import known_option
 from kb.conversation.replies.leads import lead
 from kb.conversation.replies.notes import hand_over, summarise, team
 from kb.conversation.replies.reasons import prove, why, why_not
@@ -90,6 +91,7 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.RELAPSE: relapse,
     Asked.COMMAND: known_command,
     Asked.KNOWN: known_question,
+    Asked.OPTION: known_option,
     Asked.LEAD: lead,
     Asked.ALTERNATIVES: lambda _acted, conversation, knowledge: alternatives(
         conversation, knowledge
