@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from kb.conversation.known_commands import command_asked
-from kb.conversation.known_options import option_asked
+from kb.conversation.known_options import asks_of_it, option_asked
 from kb.conversation.known_questions import may_be_known
 from kb.rules import any_of
 
@@ -97,7 +97,7 @@ def asked_in(text: str) -> Asked | None:
             return asked
     if may_be_known(text):
         return Asked.KNOWN
-    return Asked.OPTION if option_asked(text) else None
+    return Asked.OPTION if option_asked(text) or asks_of_it(text) else None
 
 
 @cache

@@ -47,6 +47,13 @@ _WHERE = re.compile(
     r"(?:上|台|节点|一边|机器|rank)|一致|一样吗|都要",
     re.IGNORECASE,
 )
+_SETS_IT = re.compile(
+    r"\b(?:set|put|change|need|export|apply|have|add|leave|use|want)\w*"
+    r" (?:it|that|this|them|those)\b"
+    r"|\b(?:it|that|this)\b.{0,16}\b(?:set|changed|exported|needed|applied|take effect)\b"
+    r"|(?:它|这个|那个|这项|变量|参数)|(?:也|都)(?:要|得)?(?:写|设|改|加|配)",
+    re.IGNORECASE,
+)
 _WHEN = re.compile(
     r"\brestart|\breboot|\brunning (?:job|process|training|server)\b|\btakes? effect\b|\blive\b"
     r"|\bon the fly\b|\bat runtime\b|重启|生效|在线(?:改|调)|热更|不停(?:机|服)?",
@@ -134,8 +141,16 @@ def option_asked(text: str) -> KnownOption | None:
     """The option that a text asks about or proposes; None where it names none, or only tells that
     it is set."""
     named = options_in(text)
-    is_asked = named and (is_question(text) or _PROPOSES.search(text))
-    return named[0] if is_asked and not _TELLS.search(text) else None
+    if named and (_PROPOSES.search(text) or (is_question(text) and not _TELLS.search(text))):
+        return named[0]
+    return None
+
+
+def asks_of_it(text: str) -> bool:
+    """Whether a text asks where or when something is to be set that it does not name."""
+    return bool(
+        _SETS_IT.search(text) and is_question(text) and (asks_where(text) or asks_when(text))
+    )
 
 
 def asks_where(text: str) -> bool:
@@ -150,18 +165,24 @@ def asks_when(text: str) -> bool:
 
 def _named(text: str) -> Iterator[tuple[KnownOption, ...]]:
     """All options of each name in a text; of names that begin at one word, the longest."""
-    words = [word.strip(_AROUND).lower() for word in _WORD.findall(text)]
+    words = _words(text)
     place = 0
     while place < len(words):
         for length in range(min(_MAX_WORDS, len(words) - place), 0, -1):
-            name = " ".join(words[place : place + length])
-            named = _by_name().get(name) or _by_name().get(name.partition("=")[0])
+            *before, last = words[place : place + length]
+            names = (" ".join((*before, word)) for word in (last, last.partition("=")[0]))
+            named = next(filter(None, map(_by_name().get, names)), None)
             if named:
                 yield named
                 place += length
                 break
         else:
             place += 1
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text or a name, without the marks around them."""
+    return [word.strip(_AROUND).lower() for word in _WORD.findall(text)]
 
 
 @cache
@@ -182,5 +203,5 @@ def _by_name() -> Mapping[str, tuple[KnownOption, ...]]:
     named: dict[str, list[KnownOption]] = {}
     for option in known_options():
         for name in option.names:
-            named.setdefault(name.lower(), []).append(option)
+            named.setdefault(" ".join(_words(name)), []).append(option)
     return {name: tuple(options) for name, options in named.items()}

@@ -51,7 +51,7 @@ _NAMES_STEP = re.compile(r"\bstep \d{1,2}\b(?!\s*[:/])", re.IGNORECASE)
 """A step of a fix, not of a training: "step 2 fixed it" is no line of a log."""
 _ASKS_WHY = re.compile(
     r"\b(?:why|what about|how come|how about|instead|not it)\b"
-    r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗",
+    r"|[?？]|为什么|为啥|怎么|难道|会不会|呢|吗|对吧|是吧|对不对|对么",
     re.IGNORECASE,
 )
 _LACKS = re.compile(
@@ -138,7 +138,7 @@ def requests_of(text: str, parts: Sequence[Acted]) -> list[Acted]:
     if Act.SUCCESS in others:
         asked = [part for act, part in others.items() if act in _ASKED_AFTER_SUCCESS]
         told, question = without_question(text)
-        if not asked and told and question and asked_in(question):
+        if not asked and told and question and (asked_in(question) or is_of_the_field(question)):
             return [Acted(Act.SUCCESS, told), Acted(Act.OTHER, question)]
         for part in asked:
             text = text.replace(part.text, "")

@@ -20,7 +20,7 @@ _ASKS = re.compile(
     r"|^(?:要不|不如|干脆)|^(?:maybe|perhaps|what if) (?:i|we)\b"
     r"|[,;] *(?:so |and |but |then )?(?:can|could|should|is it|are they|does (?:it|that|this)"
     r"|do (?:i|we)|what|how|why|which)\b[^,;]*$"
-    r"|[吗么呢吧]\s*$|怎么|怎样|如何|什么|啥|为何|哪[个些里台种一]|多少|多大|多久|几个|是否|能不能|会不会"
+    r"|[吗么呢吧]\s*$|吗\s*[，,。；;]|怎么|怎样|如何|什么|啥|为何|哪[个些里台种一]|多少|多大|多久|几个|是否|能不能|会不会"
     r"|要不要|行不行|是不是|有没有|可不可以|该不该|还是说?\S+(?:问题|原因)",
     re.IGNORECASE,
 )

@@ -18,7 +18,8 @@ _ASKED = re.compile(
     r"(?:what(?:'s| is| are| does| do)|whats|define|explain|meaning of|mean by|definition of)"
     r"\s+(?:an? |the |this |term )*(?P<en>\S.{0,60}?)"
     r"(?:\s+(?:mean|means|do|stand for|again|exactly|actually|really|anyway|even|then|here|please"
-    r"|pls))*\s*[?.!]*$"
+    r"|pls))*(?:\s*,? (?:in )?(?:one|a|1|two|short|brief\w*|quick\w*|simple|plain)\b.{0,24})?"
+    r"\s*[?.!]*$"
     r"|^\s*(?:什么是|什么叫|解释一下|解释下|解释|说说)\s*(?P<zh>\S.{0,40}?)\s*(?:吧|呗)?[？?。]*$"
     r"|^\s*(?P<zh2>\S.{0,40}?)\s*(?:是什么意思|是什么|是啥意思|是啥|什么意思|啥意思|是干什么的|是干嘛的)",
     re.IGNORECASE,

@@ -22,6 +22,8 @@ _PROGRESS = Expression(
 )
 _MIDWAY = Expression(r"(?:\.\.\.|…)\s*$|(?<!\d)0%\||\?it/s")
 _CHINESE_PHRASE = Expression(r"[\u4e00-\u9fff]{4}")
+_CHINESE_QUESTION = Expression(r"[\u4e00-\u9fff][吗呢吧]\s*[?？]?\s*$")
+"""No program asks."""
 _PERSON = Expression(
     # The first letters of what follows: at most places nothing has to be tried.
     r"(?=[IMmOoWwh?\uff1f])(?:"
@@ -56,7 +58,7 @@ def printed_part(text: str) -> str:
 def is_human_written(line: str) -> bool:
     """Whether a line holds words of a person, not of a program."""
     chinese = _CHINESE_PHRASE.search(line) and not _LOG_SHAPE.match(line)
-    return bool(chinese or _PERSON.search(line))
+    return bool(chinese or _CHINESE_QUESTION.search(line) or _PERSON.search(line))
 
 
 def is_log(lines: Sequence[str]) -> bool:

@@ -220,8 +220,10 @@ def nothing_to_do(conversation: Conversation) -> str:
 
 
 def not_understood(key: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
-    """One line, with what is still to do."""
+    """One line, with what is still to do; nothing is where the case is solved."""
     language = conversation.language
+    if conversation.solved:
+        return Answer(say(key, language), act=ReplyAct.DECLINE)
     task = task_of(conversation, knowledge)
     still = say("still-next", language, what=in_short(task, language)) if task else ""
     ahead = steps_ahead(task, conversation) if task and key != "other" else ""

@@ -8,6 +8,7 @@ import re
 from kb.conversation.acts import Acted
 from kb.conversation.known_options import (
     KnownOption,
+    asks_of_it,
     asks_when,
     asks_where,
     option_asked,
@@ -29,7 +30,6 @@ _MEANING = re.compile(
     r"\bwhat(?:.s| is| does| do| are)?\b|\bexplain\b|\bmean|是什么|是啥|什么意思|干[什嘛啥]|作用",
     re.IGNORECASE,
 )
-_IT = re.compile(r"\b(?:it|that|this|them|those)\b|它|这个|那个|这项|这些", re.IGNORECASE)
 _MAX_TURNS_BACK = 4
 """Turns in which "it" is looked for."""
 
@@ -67,7 +67,7 @@ def _meant(text: str, conversation: Conversation) -> KnownOption | None:
     """The option that a message names, or means by "it" where it asks where or when to set it."""
     if option_asked(text):
         return options_in(text, subject_of(conversation))[0]
-    if not (_IT.search(text) and (asks_where(text) or asks_when(text))):
+    if not asks_of_it(text):
         return None
     for turn in reversed(conversation.turns[:-1][-_MAX_TURNS_BACK:]):
         named = [option for line in turn.text.split("\n") for option in options_in(line)]

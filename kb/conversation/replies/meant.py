@@ -119,10 +119,12 @@ def task_named(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     numbered = step_by_number(text, incidents)
     if numbered:
         return numbered[0]
+    setting = step_of_setting(text, incident)
+    if setting and not only_looks(setting.step):
+        return setting
     check = _check_named(text, conversation, knowledge)
     if check:
         return _as_task(check, text, conversation)
-    setting = step_of_setting(text, incident)
     if setting:
         return setting
     if named is None and symptom_of(conversation, knowledge):

@@ -112,6 +112,9 @@ _MAY_MEAN = {
     Act.WHY_NOT,
     Act.SHOW_FIX,
     Act.PREVENT,
+    Act.NEXT,
+    Act.SAFE,
+    Act.WORKAROUND,
     Act.OTHER,
 }
 """Acts of questions that hold for every case: why something is, the case says better."""
