@@ -113,6 +113,9 @@ COURTESIES = frozenset(
 )
 """Acts that are not answered where the message holds another one."""
 _UNSURE_ALONE = COURTESIES | {
+    Act.HOSTILE,
+    Act.START_OVER,
+    Act.UNDO,
     Act.PROBLEM,
     Act.OBSERVATION,
     Act.ENVIRONMENT,
@@ -154,6 +157,10 @@ _STILL = re.compile(
     re.IGNORECASE,
 )
 """Not all is well."""
+_ASKS_OF_IT = re.compile(
+    r"\b(?:is|was|are) (?:that|this|it|these|those)\b|是不是|吗", re.IGNORECASE
+)
+"""Asks whether it is a new problem, and tells none."""
 _TAKES_BACK = re.compile(
     r"\b(?:undo\w*|take|back|revert|remove|delete|cancel|forget|previous|last)\b"
     r"|撤|收回|退|取消|删|当我没|不算|忘|上一|上[个条句]|刚|错",
@@ -203,6 +210,8 @@ _ROW = re.compile(
     r"(?:\([^()\n]{0,40}\)[ \t,;|]{1,4})?){2,}(?:(?:<|#|←).*)?$"
 )
 """Names, each with a number, as a training prints them; people add their remark behind it."""
+_PAIRS = re.compile(r"\s*(?:[\w.\[\]/-]{1,60}=\S*\s*){2,}")
+"""Values of settings, as a scheduler prints them."""
 
 _COMMANDS = {
     Request.HELP: Act.WHO,
@@ -269,7 +278,7 @@ def _looks(lines: Sequence[str]) -> Iterator[bool]:
             behind_prompt = True
         elif is_human_written(line):
             behind_prompt = False
-        looks_printed = is_log([line]) or _ROW.match(line) is not None
+        looks_printed = is_log([line]) or bool(_ROW.match(line) or _PAIRS.fullmatch(line))
         yield behind_prompt or (looks_printed and not is_human_written(line))
 
 
@@ -394,6 +403,8 @@ def _reading(text: str, name: str, share: float) -> _Reading:
     if act is Act.SUCCESS and phrase is None and (_may_be_bad(text) or is_question(text)):
         # However sure the classifier is: a false all-clear costs more.
         act = Act.OTHER if is_question(text) else Act.OBSERVATION
+    if act is Act.START_OVER and _ASKS_OF_IT.search(text):
+        act = Act.OTHER
     if act is Act.UNDO and _TELLS_RESULT.search(text) and not _TAKES_BACK.search(text):
         act = Act.OTHER if is_question(text) else Act.OBSERVATION
     asks_for_success = act is Act.SUCCESS and phrase == Act.HOW

@@ -77,6 +77,18 @@ _IN_ONE_PLACE = re.compile(
     re.IGNORECASE,
 )
 """It works there, which says nothing of the job."""
+_ENDS = re.compile(
+    r"\b(?:work\w*|fix\w*|solv\w*|resolv\w*|run(?:s|ning)?|pass\w*|fine|gone|good|great|up|stable"
+    r"|clean|success\w*|healthy|train\w*|smooth\w*|perfect\w*|better|cured?|did (?:it|the trick)"
+    r"|disappear\w*|vanish\w*|no more|no longer|recover\w*|start(?:s|ed)|resum\w*|helped|that was"
+    r"|converg\w*|again|sorted|loads?"
+    r"|launches|normal|without|restored|unlimited|back|through|it (?:is|was)|serv(?:es|ing))\b"
+    r"|\bno (?:errors?|hangs?|crash\w*|nans?|ooms?|time-?outs?)\b"
+    r"|好|起来|正常|通|成功|解决|恢复|不再|没再|稳|过了|回来|降到|平了|行了|搞定|不报|没问题|对了|顺|不卡"
+    r"|不掉|消失|没了|修|收敛|灵|有效|管用|不崩|不挂|活|绿|齐|动了|连上|存下来|认到|满速",
+    re.IGNORECASE,
+)
+"""Words of an end that is good."""
 _NOW = re.compile(
     r"\b(?:now|again|finally|since then|as before|fixed|solved|resolved|helped|did it)\b"
     r"|现在|终于|已经|恢复|又|解决|修好",
@@ -102,10 +114,20 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
         return (Acted(Act.OBSERVATION, text),)
     if is_line and all(part.act is not Act.SUCCESS for part in acts):
         return (Acted(Act.PROBLEM, text),)
-    told = (_as_comparison(_as_question(_as_denial(_as_asked(part)))) for part in acts)
+    told = (
+        _as_comparison(_as_question(_as_denial(_as_asked(_as_end(part, acts))))) for part in acts
+    )
     return tuple(
         _as_lack(_as_output(_as_slowness(part, text), knowledge), knowledge) for part in told
     )
+
+
+def _as_end(part: Acted, parts: Sequence[Acted]) -> Acted:
+    """Who asks on beside what sounds like a success ends the case only with words of an end."""
+    asks_on = any(one.act not in TOLD | COURTESIES | {Act.SUCCESS} for one in parts)
+    if part.act is Act.SUCCESS and asks_on and not _ENDS.search(part.text):
+        return Acted(Act.OBSERVATION, part.text)
+    return part
 
 
 def _as_lack(part: Acted, knowledge: KnowledgeBase) -> Acted:

@@ -22,7 +22,9 @@ from kb.conversation.subject import is_question, is_statement
 from kb.corpus.base import KnowledgeBase
 
 _ASKS_HOW = re.compile(
-    r"^(?:and |so |but )?how (?:do|can|to|would)\b|怎么|如何|怎样", re.IGNORECASE
+    r"^(?:and |so |but )?how (?:do|can|to|would)\b"
+    r"|怎么(?!会|就|还|又|是|这么|那么|回事|不|没)|如何|怎样",
+    re.IGNORECASE,
 )
 
 

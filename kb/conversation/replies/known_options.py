@@ -18,7 +18,7 @@ from kb.conversation.language import say
 from kb.conversation.next_step import name_of
 from kb.conversation.replies.answer import Answer, in_short, paragraphs, sentences, subject_of
 from kb.conversation.replies.meant import first_record, step_of_setting
-from kb.conversation.state import Conversation
+from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
 
 _HOW_TO = re.compile(
@@ -30,8 +30,8 @@ _MEANING = re.compile(
     r"\bwhat(?:.s| is| does| do| are)?\b|\bexplain\b|\bmean|是什么|是啥|什么意思|干[什嘛啥]|作用",
     re.IGNORECASE,
 )
-_MAX_TURNS_BACK = 4
-"""Turns in which "it" is looked for."""
+_MAX_TURNS_BACK = 2
+"""Messages of the user in which "it" is looked for."""
 
 
 def known_option(
@@ -69,8 +69,9 @@ def _meant(text: str, conversation: Conversation) -> KnownOption | None:
         return options_in(text, subject_of(conversation))[0]
     if not asks_of_it(text):
         return None
-    for turn in reversed(conversation.turns[:-1][-_MAX_TURNS_BACK:]):
-        named = [option for line in turn.text.split("\n") for option in options_in(line)]
+    told = [turn.text for turn in conversation.turns if turn.speaker is Speaker.USER]
+    for text_before in reversed(told[:-1][-_MAX_TURNS_BACK:]):
+        named = [option for line in text_before.split("\n") for option in options_in(line)]
         if named:
             return named[0]
     return None
