@@ -46,6 +46,7 @@ _ASKED_AFTER_SUCCESS = frozenset(
     }
 )
 """Requests that the answer to a success does not answer."""
+_OF_AN_END = frozenset({Act.SUCCESS, Act.SUMMARISE, Act.HAND_OVER, Act.PREVENT})
 _ASKS_LEAVE = frozenset({Act.SAFE, Act.COST})
 _NAMES_STEP = re.compile(r"\bstep \d{1,2}\b(?!\s*[:/])", re.IGNORECASE)
 """A step of a fix, not of a training: "step 2 fixed it" is no line of a log."""
@@ -85,7 +86,7 @@ _ENDS = re.compile(
     r"|launches|normal|without|restored|unlimited|back|through|it (?:is|was)|serv(?:es|ing))\b"
     r"|\bno (?:errors?|hangs?|crash\w*|nans?|ooms?|time-?outs?)\b"
     r"|好|起来|正常|通|成功|解决|恢复|不再|没再|稳|过了|回来|降到|平了|行了|搞定|不报|没问题|对了|顺|不卡"
-    r"|不掉|消失|没了|修|收敛|灵|有效|管用|不崩|不挂|活|绿|齐|动了|连上|存下来|认到|满速",
+    r"|不掉|消失|没了|没有[^，。]{1,8}了|修|收敛|灵|有效|管用|不崩|不挂|活|绿|齐|动了|连上|存下来|认到|满速",
     re.IGNORECASE,
 )
 """Words of an end that is good."""
@@ -124,7 +125,7 @@ def parts_of(text: str, knowledge: KnowledgeBase) -> tuple[Acted, ...]:
 
 def _as_end(part: Acted, parts: Sequence[Acted]) -> Acted:
     """Who asks on beside what sounds like a success ends the case only with words of an end."""
-    asks_on = any(one.act not in TOLD | COURTESIES | {Act.SUCCESS} for one in parts)
+    asks_on = any(one.act not in TOLD | COURTESIES | _OF_AN_END for one in parts)
     if part.act is Act.SUCCESS and asks_on and not _ENDS.search(part.text):
         return Acted(Act.OBSERVATION, part.text)
     return part

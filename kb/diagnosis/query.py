@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from index.documents import Query
 from kb.evidence import Evidence, EvidenceLine, fact_words
 from kb.evidence.glossary import has_chinese, translate
 from kb.evidence.markers import Grade
+from kb.evidence.nature import without_request
 
 MAX_QUERY_LINES = 60
 """Number of lines searched by words; the most informative come first, later ones cost time."""
@@ -21,8 +24,22 @@ MAX_PASSAGE_CHARACTERS = 900
 """Characters per passage; the encoder truncates at 256 tokens anyway."""
 
 
+def without_requests(evidence: Evidence) -> Evidence:
+    """The evidence as a person tells it, without what they ask of whoever reads it."""
+    if not (evidence.told or evidence.human_written):
+        return evidence
+    lines = (
+        msgspec.structs.replace(
+            line, text=without_request(line.text), masked=without_request(line.masked)
+        )
+        for line in evidence.lines
+    )
+    return msgspec.structs.replace(evidence, lines=tuple(lines))
+
+
 def to_query(evidence: Evidence) -> Query:
     """The query for the index: informative lines for words, a summary of them for meaning."""
+    evidence = without_requests(evidence)
     lines = [_searchable(line) for line in evidence.lines[:MAX_QUERY_LINES]]
     return Query(
         lines=(*lines, fact_words(evidence.facts)),

@@ -11,7 +11,7 @@ from kb.corpus.symptom_names import Likeness
 from kb.corpus.tier import TierName
 from kb.diagnosis.confidence import share_among_playbooks
 from kb.diagnosis.features import PlaybookFeatures
-from kb.diagnosis.query import to_query
+from kb.diagnosis.query import to_query, without_requests
 from kb.evidence import Evidence
 from kb.evidence.paces import slowness_in
 
@@ -40,6 +40,7 @@ def may_be_question(evidence: Evidence) -> bool:
 
 def symptom_features(evidence: Evidence, knowledge: KnowledgeBase) -> list[PlaybookFeatures]:
     """Of all playbooks, in the order of the shelf, without any incident."""
+    evidence = without_requests(evidence)
     slowness = list(filter(None, (slowness_in(line.text) for line in evidence.lines)))
     printed = (part for line in evidence.lines for part in (line.text, *line.stack))
     seen = knowledge.guides.symptom_lines("\n".join([*printed, *slowness]))

@@ -22,6 +22,28 @@ _PROGRESS = Expression(
 )
 _MIDWAY = Expression(r"(?:\.\.\.|…)\s*$|(?<!\d)0%\||\?it/s")
 _CHINESE_PHRASE = Expression(r"[\u4e00-\u9fff]{4}")
+_REQUEST = Expression(
+    r"(?:(?<=[.?!;,])\s{1,4}|\s-{1,2}\s|(?<=[，。；！？,.;!?])\s{0,4})"
+    r"(?:(?:and |so |but |pls |please )?(?:"
+    r"(?:any |some )?(?:ideas?|hints?|clues?|suggestions?|thoughts?|pointers?)"
+    r"(?: what[^.?!]{0,40})?"
+    r"|(?:please |pls )?help(?: me| us)?(?: please| pls)?"
+    r"|what (?:should|do|can|would|could) (?:i|we|you) (?:do|check|try|look at|run|suggest|see)"
+    r"[^.?!]{0,30}"
+    r"|what (?:to (?:do|check|try|look at)|first|now|next|gives|is (?:wrong|going on|happening))"
+    r"[^.?!]{0,20}"
+    r"|where (?:do|should|can|to)(?: i| we)? ?(?:start|look|begin)[^.?!]{0,20}"
+    r"|first thing (?:to|i should) (?:look at|check|try|do)"
+    r"|how (?:do|can|should|to)(?: i| we)? ?"
+    r"(?:debug|diagnose|fix|proceed|approach|troubleshoot|start)[^.?!]{0,30})"
+    r"|怎么(?:查|办|排查|搞|处理|解决|定位|回事|弄|整|破|看)|咋(?:办|整|查|回事)"
+    r"|先(?:看|查|做|干)(?:什么|啥|哪[里儿个些]?)|查(?:什么|啥)|从哪[里儿]?(?:查|看|开始|下手|入手)"
+    r"|有(?:什么|啥)?(?:思路|办法|建议|想法)[吗么]?|求助|求解|帮忙?看[看下]?|(?:什么|啥)(?:情况|原因)|为[什啥]么?"
+    r")[\s.?!\u3002\uff1f\uff01]{0,6}$",
+    re.IGNORECASE,
+)
+_MAX_REQUESTS = 2
+"""Questions at the end that are left out."""
 _CHINESE_QUESTION = Expression(r"[\u4e00-\u9fff][吗呢吧]\s*[?？]?\s*$")
 """No program asks."""
 _PERSON = Expression(
@@ -47,6 +69,15 @@ _SHOWN_BY_PROGRAM = Expression(
 )
 """A program begins its line with a capital, a person goes on with a small letter: "shows No devices
 were found", "shows no Xid"."""
+
+
+def without_request(text: str) -> str:
+    """What a person tells, without the question at its end that every report has: "any ideas?",
+    "where do i start". A text that is nothing else stays."""
+    told = text
+    for _ in range(_MAX_REQUESTS):
+        told = _REQUEST.sub("", told)
+    return told if told.strip() else text
 
 
 def printed_part(text: str) -> str:
