@@ -14,6 +14,9 @@ _ROW = re.compile(
 )
 _FULL_PERCENT = 98
 """From here on the next checkpoint may not fit."""
+_NEARLY_FULL_PERCENT = 90
+"""Of a file system in memory, which is small: a tenth of it is less than one layer of an image."""
+_IN_MEMORY = re.compile(r"(?:tmpfs|ramfs|none)\b")
 _QUOTA_HEADER = re.compile(
     r"^\s*Filesystem\s+(?:space|blocks|used|kbytes|bytes)\s+quota\s+limit\s+grace\b"
 )
@@ -35,14 +38,23 @@ def read_df(output: Output) -> Iterator[Found]:
             counts_files = True
         elif (cells := _ROW.match(line.strip())) is None:
             counts_files = counts_files and bool(line.strip())
-        elif int(cells["used"]) >= _FULL_PERCENT and not _is_no_disk(cells):
+        elif _is_no_disk(cells):
+            continue
+        elif int(cells["used"]) >= _FULL_PERCENT:
             yield _full(cells["mount"], cells["left"], cells["size"], counts_files, row)
+        elif int(cells["used"]) >= _NEARLY_FULL_PERCENT and _IN_MEMORY.match(cells["device"]):
+            yield _nearly_full(cells["mount"], cells["left"], cells["size"], row)
 
 
 def _full(mount: str, left: str, size: str, counts_files: bool, row: int) -> Found:
     if counts_files:
         return Found("full-by-files", f"{mount} is full: {left} of {size} inodes are left.", row)
     return Found("full-by-space", f"{mount} is full: {left} of {size} is left.", row)
+
+
+def _nearly_full(mount: str, left: str, size: str, row: int) -> Found:
+    text = f"{mount} is in memory and nearly full: {left} of {size} is left."
+    return Found("nearly-full-memory-disk", text, row)
 
 
 def _is_no_disk(cells: re.Match[str]) -> bool:
