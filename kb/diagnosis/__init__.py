@@ -8,6 +8,7 @@ from kb.diagnosis.in_words import (
     collecting,
     ended_before,
     likely_causes,
+    points_to_cause,
     without_incident,
 )
 from kb.diagnosis.model import (
@@ -62,6 +63,7 @@ __all__ = [
     "named_incidents",
     "next_check",
     "playbooks_for",
+    "points_to_cause",
     "read_text",
     "symptom_leads",
     "to_query",

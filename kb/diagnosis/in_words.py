@@ -22,6 +22,7 @@ _FOLLOW_ON = (
 _NO_FAILURE = "No line shows a failure, and none shows that the work is done."
 _DESCRIBE = " If it hangs or is slow, say so: since when, at which step, and what the GPUs do."
 _SYMPTOM = "The symptom is known, its cause is not."
+_POINTED = "The symptom is known, and the input points to its cause."
 _GUESS = (
     "Nothing known matches, and the symptom is a guess. Add the first error of all ranks, with the"
     " lines before it."
@@ -54,7 +55,7 @@ def without_incident(diagnosis: Diagnosis) -> str:
         return f"{_NO_FAILURE}{'' if diagnosis.playbooks else _DESCRIBE}"
     if diagnosis.playbooks:
         if diagnosis.playbooks[0].share >= SYMPTOM_AT:
-            return _SYMPTOM
+            return _POINTED if points_to_cause(diagnosis) else _SYMPTOM
         return _GUESS_AND_CAUSES if diagnosis.matches else _GUESS
     return _NOTHING if evidence.states_failure else _NOTHING_SAID
 
@@ -62,6 +63,11 @@ def without_incident(diagnosis: Diagnosis) -> str:
 def collecting(playbook: Playbook) -> str:
     """The command that writes the script of the checks of a playbook."""
     return f"kb collect --for {playbook.id} > collect.sh"
+
+
+def points_to_cause(diagnosis: Diagnosis) -> bool:
+    """Whether the input points to a cause of the leading symptom."""
+    return bool(cause_pointed(diagnosis))
 
 
 def cause_pointed(diagnosis: Diagnosis) -> str:
