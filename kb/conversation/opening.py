@@ -30,6 +30,7 @@ from kb.diagnosis import (
     cause_pointed_to,
     collecting,
     ended_before,
+    points_to_cause,
     without_incident,
 )
 from kb.evidence import Evidence, EvidenceLine
@@ -127,6 +128,8 @@ def _likely(diagnosis: Diagnosis, language: Language) -> str:
         return say("follow-on", language, id=_note(diagnosis))
     if language is Language.ENGLISH:
         return without_incident(diagnosis)
+    if points_to_cause(diagnosis):
+        return say("symptom-pointed", language)
     return say("symptom-only" if diagnosis.playbooks else "nothing-known", language)
 
 
