@@ -38,6 +38,7 @@ CHANNELS = {
         "progress_without_failure",
         "shared_code",
         "other_code",
+        "other_reason",
         "unexplained_exception",
         "other_hardware",
         "after_fix",

@@ -13,13 +13,14 @@ from index.documents import Document, Pattern
 from index.tokens import tokenize
 from kb.evidence.facts import Facts, fact_words, find_facts
 from kb.evidence.glossary import has_chinese, translate
+from kb.evidence.reasons import reasons_in
 from kb.evidence.systems import systems_in
 from kb.incident import Incident, Signature
 from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 from kb.rules import file_digest
 
-_FORMAT_VERSION = 7
+_FORMAT_VERSION = 8
 """Increase this number when this module produces different documents from the same file."""
 
 _MAX_PASSAGE_CHARACTERS = 600
@@ -36,6 +37,8 @@ class Entry(msgspec.Struct, frozen=True):
     facts: Facts
     quoted: tuple[frozenset[str], ...]
     """The words of each line that programs print where it happens."""
+    reasons: frozenset[str]
+    """For which something is refused where it happens."""
 
 
 def digest(source: bytes) -> str:
@@ -55,7 +58,16 @@ def to_document(incident: Incident, source: bytes) -> Document:
         patterns=tuple(map(declared_pattern, incident.header.signatures)),
         example=incident.body.evidence_text,
         tags=_tags(incident),
-        payload=msgspec.msgpack.encode(Entry(incident, facts, tuple(_quoted(incident)))),
+        payload=msgspec.msgpack.encode(_to_entry(incident, facts)),
+    )
+
+
+def _to_entry(incident: Incident, facts: Facts) -> Entry:
+    body = incident.body
+    told = (incident.title, body.symptom, body.cause, body.evidence_text)
+    signatures = (one.pattern for one in incident.header.signatures)
+    return Entry(
+        incident, facts, tuple(_quoted(incident)), reasons_in("\n".join((*told, *signatures)))
     )
 
 

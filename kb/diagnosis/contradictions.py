@@ -18,6 +18,7 @@ from kb.evidence.accelerators import Hardware, hardware_of, required_hardware
 from kb.evidence.endings import is_told_by_a_person
 from kb.evidence.markers import Grade
 from kb.evidence.model import Raised
+from kb.evidence.reasons import reasons_in
 from kb.evidence.systems import versions_in
 from kb.job.failures import classify
 from kb.job.model import FaultRole
@@ -42,6 +43,8 @@ class Stated(msgspec.Struct, frozen=True):
     """By system, as programs print them."""
     absent: frozenset[str]
     """Systems that are not used."""
+    reasons: frozenset[str]
+    """For which something was refused."""
     exceptions: tuple[tuple[Raised, frozenset[str]], ...]
     """Those that ended processes, each with the words of its message; a name alone tells too
     little."""
@@ -68,6 +71,10 @@ class Stated(msgspec.Struct, frozen=True):
     def shares_code(self, entry: Entry) -> bool:
         """Whether both state the same Xid or CUDA error."""
         return any(here & there for here, there in _codes(self.facts, entry.facts))
+
+    def other_reason(self, entry: Entry) -> bool:
+        """Whether both state why something is refused, and none of the reasons is the same."""
+        return bool(self.reasons and entry.reasons) and self.reasons.isdisjoint(entry.reasons)
 
     def after_fix(self, entry: Entry) -> bool:
         """Whether a version of the log has the fix, or is none that the record is about."""
@@ -101,6 +108,9 @@ def stated_in(evidence: Evidence) -> Stated:
         hardware=hardware_of(evidence.facts.accelerators),
         versions=_versions_that_ran(evidence) if evidence.facts.versions else {},
         absent=frozenset(evidence.facts.absent_systems),
+        reasons=reasons_in(
+            "\n".join(line.text for line in evidence.lines if line.grade >= Grade.ERROR)
+        ),
         exceptions=tuple((one, words) for one, words in exceptions if len(words) > 1),
     )
 

@@ -42,6 +42,9 @@ class Features(msgspec.Struct, frozen=True):
     """1 when the log states an exact code that the record's evidence states as well."""
     other_code: float = 0.0
     """1 when an exact code in the log differs from the record's: error 802 is not error 803."""
+    other_reason: float = 0.0
+    """1 when something is refused for another reason than where the record happens: a full disk is
+    no missing permission. A strong signature speaks for itself."""
     unexplained_exception: float = 0.0
     """1 when the log ends in an exception that the record does not explain; a strong signature
     explains it, wherever it stands."""

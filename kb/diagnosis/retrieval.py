@@ -137,6 +137,7 @@ def _features(
         log_lines=math.log1p(len(evidence.lines)),
         shared_code=float(stated.shares_code(entry)),
         other_code=float(stated.other_code(entry)),
+        other_reason=float(not strong and stated.other_reason(entry)),
         unexplained_exception=float(not strong and stated.leaves_unexplained(entry, hits)),
         other_hardware=float(stated.other_hardware(entry)),
         after_fix=float(stated.after_fix(entry)),

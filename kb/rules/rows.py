@@ -248,6 +248,10 @@ class Wrapper(Rule, frozen=True, kw_only=True):
     """An exception that only reports another one."""
 
 
+class Reason(Rule, frozen=True, kw_only=True):
+    """A reason for which an operating system or a server refuses something; the name says it."""
+
+
 class Token(Rule, frozen=True, kw_only=True):
     """A token that can be told by its form; its name is what is shown for it."""
 

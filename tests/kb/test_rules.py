@@ -27,6 +27,7 @@ from kb.evidence.glossary import translate
 from kb.evidence.marked import MarkedBlock
 from kb.evidence.markers import DOUBTS, MARKER_PATTERNS, Grade, grade_line
 from kb.evidence.notices import is_notice
+from kb.evidence.reasons import reasons_in
 from kb.evidence.secrets import mask_secrets
 from kb.evidence.systems import alternatives, full_names
 from kb.job.attempt import Attempt
@@ -60,6 +61,7 @@ from kb.rules.rows import (
     Mask,
     Notice,
     Prefix,
+    Reason,
     Rule,
     Secret,
     Speaker,
@@ -254,6 +256,12 @@ def test_a_generation_of_accelerators_is_named(row: Generation) -> None:
 def test_a_wrapper_is_known(row: Wrapper) -> None:
     for example in row.examples:
         assert re.search(row.pattern, example), example
+
+
+@each(*read_rows("reasons", "reason", Reason))
+def test_a_reason_is_told_from_the_others(row: Reason) -> None:
+    for example in row.examples:
+        assert reasons_in(example) == {row.name}, example
 
 
 @each(*read_rows("scope", "trigger", Trigger))
