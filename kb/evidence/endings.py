@@ -159,7 +159,8 @@ _MIN_SPEECH, _MIN_SPEECH_SHARE = 1.5, 0.2
 words. A program's line without a prefix rarely has as many."""
 _SHAPED = Expression(
     r"^\s*(?:\[|#|\+ |-- |=|\$ |>>> |- \w+: |-[IWE]- |[\w.\[\]\"-]+:(?:\s|$)|\d"
-    r"|(?:[\w-]{1,30}\s{1,8}){1,2}\w{0,40}_\w{0,40}:\s|total size is [\d,.]+ )"
+    r"|(?:[\w-]{1,30}\s{1,8}){1,2}\w{0,40}_\w{0,40}:\s|total size is [\d,.]+ "
+    r"|\w+(?:\.\w+)+\(['\"])"  # a line of code, which Python prints below a warning
 )
 """How a line begins that a program prints, though it has no prefix that is known."""
 _WARNS = Expression(r"(?<=\w)Warning: ")
@@ -270,7 +271,7 @@ def raises_doubt(before: str, behind: str) -> bool:
 def _messages(line: str) -> Iterator[str]:
     """The line without its prefix, as far as that can be told."""
     said = split_prefix(line).text.strip()
-    message = _LEVEL.sub("", said)
+    message = split_prefix(_LEVEL.sub("", said)).text  # a rank may stand behind the level
     forms = (said, message, _LOGGER.sub("", message), message.rpartition("] ")[2])
     yield from dict.fromkeys(forms)  # mostly the same, and each is searched
 

@@ -87,13 +87,16 @@ _NO_NAME = "".join(rf"(?<!\b{word}.)" for word in _NUMBERED.split())
 """A 0 behind one of these names something (`gpu 0 failed`), and counts nothing."""
 _NO_PLACE = r"(?<!\d:)"
 """Nor does one behind the name of a host (`node-1:0 error boom`): it is a local rank."""
+_NO_LEVEL = r"(?!(?-i:ERROR [a-z]))"
+"""In front of a message, `ERROR` counts nothing: `ERROR tile 0 is torn`."""
 _DENIED = Expression(
     # The first letters of what follows: at most places nothing has to be tried.
     r"(?=[0nwzaefoismutcr无没未错失异超跳丢中闪告退])(?:"
     rf"\b(?:{_NO_NAME}{_NO_PLACE}0|no|without|zero|any) (?:known )?(?:\w+ )?"
     r"(?:errors?|failures?|failed|warnings?)\b"
     r"|\b(?:errors?|failed|failures?|nan \w+)['\"]?\s*[:=]\s*['\"]?(?:0|false|none|null|\[\])\b"
-    r"|\b(?:fail(?:ed|ures?)?|errors?|unexpected|missing|timeouts?)(?: \w+)?\s*[:=]?\s+0\b"
+    rf"|\b(?:fail(?:ed|ures?)?|{_NO_LEVEL}errors?|unexpected|missing|timeouts?)"
+    rf"(?: (?!(?:{'|'.join(_NUMBERED.split())})\b)\w+)?\s*[:=]?\s+0\b(?!: )"
     r"|\b(?:on_|ignore[_ -]|skip[_ -])(?:error|fail)"
     r"|\bfail(?:ed|ures?)(?: \w+){2}\s*[:=]\s*0(?![.\d])|(?<=^)0 (?:\w+ ){1,3}failed\b"
     r"|\b(?:errors?|critical)(?! on\b)(?: (?!gpu|rank|node|device)\w+){0,4}\s*:\s+0(?:x0+)?\s*$"

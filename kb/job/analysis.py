@@ -203,7 +203,8 @@ def _ended_well(attempt: Attempt) -> bool:
     codes = {one.rank: one.code for one in attempt.exits}  # the last report of each
     exited = bool(attempt.ranks) and all(codes.get(rank) == 0 for rank in attempt.ranks)
     reported = exited or attempt.driver_exited_well
-    reported = reported or any(log.exited_well for log in attempt.hosts.values())
+    if not codes.keys() & attempt.ranks.keys():  # else a good exit may be that of one rank alone
+        reported = reported or any(log.exited_well for log in attempt.hosts.values())
     ranks = attempt.ranks.values()
     complained = any(log.failures for log in ranks)  # asked first, since it costs nothing
     return reported or (bool(ranks) and not complained and all(log.ended_well for log in ranks))

@@ -139,7 +139,7 @@ class RankLog:
             return None
         most = max(line.role for line in self.failures)
         telling = [line for line in self.failures if line.role is most]
-        first = next((line for line in telling if not _RETRIES.search(line.text)), telling[0])
+        first = next((line for line in telling if not retries(line.text)), telling[0])
         return self._end_of_chain(first, most)
 
     @property
@@ -211,6 +211,11 @@ class RankLog:
         return chosen
 
 
+def retries(text: str) -> bool:
+    """Whether a complaint says that it is tried again."""
+    return _RETRIES.search(text) is not None
+
+
 def _without_announcements(lines: list[LogLine]) -> list[LogLine]:
     """Where a line stands in front of a stack, the exception that ends it tells what happened. A
     stack may be cut off before it."""
@@ -248,25 +253,43 @@ def _with_causes(lines: list[LogLine]) -> list[LogLine]:
 
 def _in_time(lines: Sequence[LogLine]) -> list[LogLine]:
     """Merge the files of one rank. Lines without a time belong to the line before them; complaints
-    that end a file are the last of all. Of what was printed at the same time, that of a file which
-    complains comes last: clocks may tell no more than seconds."""
+    that end a file are the last of all, and what it says before them is not. Of what was printed at
+    the same time, that of a file which complains comes last: clocks may tell no more than
+    seconds."""
     if len({line.file for line in lines}) == 1:
         return list(lines)
     complaining = {line.file for line in lines if line.pattern}
-    last_stamp = {line.file: index for index, line in enumerate(lines) if line.has_own_time}
+    everyday = {line.file: index for index, line in enumerate(lines) if line.has_own_time}
+    everyday |= _before_complaints(lines)
     uncaught = {line.file for line in lines if line.uncaught}
-    first_at = {r.file: r.epoch_seconds for r in reversed(lines) if r.epoch_seconds is not None}
+    dated = [line for line in reversed(lines) if line.epoch_seconds is not None]
+    first_at = {line.file: line.epoch_seconds for line in dated}
+    calm_at = {line.file: line.epoch_seconds for line in dated if _is_ordinary(line)}
 
     def when(index: int) -> tuple[float, bool]:
         line = lines[index]
         at_the_end = line.file not in uncaught or line.uncaught
         complains = line.file in complaining
-        if complains and index > last_stamp.get(line.file, -1) and at_the_end:
+        if complains and index > everyday.get(line.file, -1) and at_the_end:
             return math.inf, complains
-        seconds = first_at.get(line.file) if line.epoch_seconds is None else line.epoch_seconds
+        seconds = line.epoch_seconds
+        if seconds is None:  # a complaint may be the first to tell a time, long after the rest
+            seconds = (calm_at if _is_ordinary(line) else first_at).get(line.file)
         return -math.inf if seconds is None else seconds, complains
 
     return [lines[index] for index in sorted(range(len(lines)), key=when)]
+
+
+def _before_complaints(lines: Sequence[LogLine]) -> dict[str | None, int]:
+    """By file without times: the index of the last everyday line before its first complaint."""
+    found: dict[str | None, int] = {}
+    complained: set[str | None] = {line.file for line in lines if line.has_own_time}
+    for index, line in enumerate(lines):
+        if line.pattern is not None:
+            complained.add(line.file)
+        elif line.file not in complained and _is_ordinary(line):
+            found[line.file] = index
+    return found
 
 
 def _worked(lines: Sequence[LogLine]) -> bool:

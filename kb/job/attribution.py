@@ -19,7 +19,7 @@ from kb.job.identity import Identities, RawLine, identify, named_hosts
 from kb.job.lines import ATTACHED, Line
 from kb.job.model import AttributedLog, LogLine
 from kb.job.stated import stated_ranks
-from kb.log.layout import Origin, is_kernel_log, number_siblings, origin_of
+from kb.log.layout import Origin, is_kernel_log, number_siblings, origin_of, without_stream
 from kb.log.prefixes import Spoken, split_prefix
 from kb.log.speakers import Way, learn_labels, learn_way
 from kb.log.timestamps import Calendar, Stamp, read_stamp
@@ -80,7 +80,10 @@ _ATTEMPT = Expression(
 )
 _ATTEMPT_CHARACTERS = 160
 """Where a rank that begins says which attempt it is: it says nothing before."""
-_ONLY_RANK = Expression(r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/)\d+", re.IGNORECASE)
+_ONLY_RANK = Expression(
+    r"\b(?:rank|task|node_rank|process)[ :=]+(\d+)(?: of |/|\b.{0,40}?\bworld[_ ]?size\W{1,3})\d+",
+    re.IGNORECASE,
+)
 _EXECUTOR = Expression(r"\bStarting executor ID (\d+) on host\b")
 """What an executor of Spark says first; the number of its container is another one."""
 
@@ -170,10 +173,40 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
         )
         for name, lines in files.items()
     ]
+    raw = _with_twins(raw)
     calendar = Calendar(line.stamp for file in raw for line in file if line.stamp)
     identities = identify([line for file in raw for line in file])
     attributed = [line for file in raw for line in _log_lines(file, calendar, identities)]
     return AttributedLog(_with_copies(attributed), identities.ranks_by_pid)
+
+
+def _with_twins(raw: Sequence[list[RawLine]]) -> list[list[RawLine]]:
+    """Where a program writes two files that differ in their ending alone, such as `n1.out` and
+    `n1.err`, and only one of them tells its rank, the other is of the same rank."""
+    ranks: dict[str, set[int | None]] = defaultdict(set)
+    for file in raw:
+        if file:
+            ranks[_program(file)].add(_rank_of_file(file))
+    return [
+        [msgspec.structs.replace(line, rank=next(iter(known))) for line in file]
+        if file and len(known := ranks[_program(file)] - {None}) == 1 and _is_nameless(file)
+        else file
+        for file in raw
+    ]
+
+
+def _program(file: Sequence[RawLine]) -> str:
+    return without_stream(file[0].line.file or "")
+
+
+def _is_nameless(file: Iterable[RawLine]) -> bool:
+    return all(line.rank is None for line in file)
+
+
+def _rank_of_file(file: Sequence[RawLine]) -> int | None:
+    """The rank that all lines of a file have; None where there is none."""
+    ranks = {line.rank for line in file}
+    return ranks.pop() if len(ranks) == 1 else None
 
 
 def _with_copies(lines: Sequence[LogLine]) -> list[LogLine]:

@@ -18,6 +18,7 @@ import msgspec
 from kb.expression import Expression
 from kb.job.hostlists import read_hosts, read_ranks
 from kb.job.model import AttributedLog, LogLine
+from kb.log.layout import stem_of
 from kb.numbers import read_int
 from kb.rules import read_rows
 from kb.rules.rows import Ended, ExitBlock, ExitReport, Rule
@@ -82,12 +83,24 @@ def read_exits(log: AttributedLog) -> list[Exit]:
         (one.host, one.local_rank): one.rank for one in known if one.local_rank is not None
     }
     by_pid = log.ranks_by_pid | {one.pid: one.rank for one in known if one.pid}
+    by_name = _named(log.lines) if any(one.name for one in found) else {}
     for place, one in enumerate(found):
         if one.rank is None:
             rank = by_pid.get(one.pid) if one.pid else None
+            rank = by_name.get(one.name) if one.name else rank
             rank = by_place.get((one.host, one.local_rank)) if rank is None else rank
             found[place] = msgspec.structs.replace(one, rank=rank)
     return found
+
+
+def _named(lines: Iterable[LogLine]) -> dict[str, int]:
+    """Ranks by the names of the files and hosts in which no other rank speaks."""
+    ranks: dict[str, set[int]] = defaultdict(set)
+    for line in lines:
+        if line.rank is not None:
+            for name in filter(None, {line.host, stem_of(line.file)}):
+                ranks[name].add(line.rank)
+    return {name: next(iter(seen)) for name, seen in ranks.items() if len(seen) == 1}
 
 
 def _in_order(lines: Iterable[LogLine]) -> dict[tuple[str | None, int | None], int | None]:
@@ -188,13 +201,16 @@ def _words() -> frozenset[str]:
 
 
 def _exits(line: LogLine, part: dict[str, str | None]) -> Iterator[Exit]:
-    ranks = part.get("ranks")
-    for rank in read_ranks(ranks) if ranks else [_int(part.get("rank"))]:
+    ranks, worker = part.get("ranks"), _int(part.get("worker"))
+    if worker is not None and line.rank not in (None, worker):
+        return  # a rank may have workers of its own
+    for rank in read_ranks(ranks) if ranks else [_int(part.get("rank") or part.get("worker"))]:
         yield Exit(
             line=line,
             rank=rank,
             local_rank=_int(part.get("local_rank")),
             hosts=_hosts(part, line),
+            name=part.get("name"),
             pid=_int(part.get("pid")),
             code=_code(part),
             by_kernel=part.get("kernel") is not None,

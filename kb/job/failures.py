@@ -27,6 +27,11 @@ _EXCEPTION = FailurePattern(_ANYTHING, FailureKind.EXCEPTION, FaultRole.SELF_INF
 _COMPLAINT = FailurePattern(_ANYTHING, FailureKind.EXCEPTION, FaultRole.UNCLASSIFIED)
 
 
+def is_warning(text: str) -> bool:
+    """Whether a line has a level below that of an error."""
+    return _WARNS.search(text) is not None
+
+
 @cache
 def _failures() -> tuple[FailurePattern, ...]:
     """Tried in this order; the first that fits gives kind and role."""
@@ -45,7 +50,7 @@ def classify(text: str, grade: Grade) -> FailurePattern | None:
     if grade is Grade.CONTEXT or _NO_FAILURE.match(text):
         return None
     pattern = next((pattern for pattern in _failures() if pattern.regex.search(text)), None)
-    if pattern is not None and pattern.role is FaultRole.SELF_INFLICTED and _WARNS.search(text):
+    if pattern is not None and pattern.role is FaultRole.SELF_INFLICTED and is_warning(text):
         return _COMPLAINT
     if pattern is not None or grade in (Grade.HINT, Grade.FOLLOW_ON):
         return pattern

@@ -18,16 +18,17 @@ from kb.rules import host_pattern
 
 _RANK_AND_PID = Expression(
     r"(?<![a-z_])(?:(?:global|world|trainer|worker|process|proc|task|mpi)_)?(?:rank|worker|task|process|shard|replica|actor|tp|dp)"
-    r"[ :=#]+(?P<rank>\d+)\b"
-    r".{0,60}?\bpid[ :=]+(?P<pid>\d+)"
+    r"['\"]?[ :=#]+(?P<rank>\d+)\b"
+    r".{0,60}?\bpid['\"]?[ :=]+(?P<pid>\d+)"
     r"|\[[\w.-]+:(?P<pid3>\d+)\] \*\*\* reported by process \[\d+,(?P<rank3>\d+)\]"
-    r"|\bpid[ :=]+(?P<pid2>\d+)\b.{0,40}?(?:\brank[ :=]+|\) \[(?=\d+\]))(?P<rank2>\d+)",
+    r"|\bpid['\"]?[ :=]+(?P<pid2>\d+)\b.{0,40}?(?:\brank['\"]?[ :=]+|\) \[(?=\d+\]))(?P<rank2>\d+)",
     re.IGNORECASE,
 )
-_PID = Expression(r"\bpid[ :=]+(\d+)", re.IGNORECASE)
+_PID = Expression(r"\bpid['\"]?[ :=]+(\d+)", re.IGNORECASE)
 _NAME = host_pattern("short_host")
 _HOST = Expression(
-    rf"\b(?:host(?:name)?|node(?:name)?)['\"]?[ :=]+['\"]?(?P<host>{_NAME})\b(?![.:]\w*\()"
+    rf"\b(?:host(?:name)?|node(?:name)?|Running on machine)['\"]?[ :=]+['\"]?(?P<host>{_NAME})\b"
+    r"(?![.:]\w*\()"
     rf"|\bpid \d+ (?:on|at) (?:node |host )?(?P<host2>{_NAME})\b"
 )
 _NO_HOST = Expression(host_pattern("word_of_a_sentence"), re.IGNORECASE)

@@ -15,7 +15,15 @@ from kb.numbers import read_int
 from kb.rules import host_pattern, read_rows
 from kb.rules.rows import Layout, Origin
 
-__all__ = ["Origin", "is_kernel_log", "is_system_log", "number_siblings", "origin_of"]
+__all__ = [
+    "Origin",
+    "is_kernel_log",
+    "is_system_log",
+    "number_siblings",
+    "origin_of",
+    "stem_of",
+    "without_stream",
+]
 
 _NUMBER, _LETTER = re.compile(r"\d+"), re.compile(r"(?<![A-Za-z])[a-z](?![A-Za-z])")
 _MAX_NUMBERS_OF_A_NAME = 16
@@ -31,6 +39,9 @@ _SYSTEM = Expression(
 )
 
 
+_STREAM = Expression(r"[-._](?:std)?(?:out|err)(?:\.(?:log|txt))?$", re.IGNORECASE)
+"""The end of a name that tells which of two streams a file holds."""
+_ENDING = Expression(r"\.(?:log|txt|jsonl?)$", re.IGNORECASE)
 _KERNEL = Expression(r"(?:^|[/._-])(?:dmesg|kern(?:el)?)(?=[._-]|$)", re.IGNORECASE)
 
 
@@ -59,6 +70,16 @@ def is_system_log(path: str) -> bool:
 def is_kernel_log(path: str) -> bool:
     """Whether a file is what the kernel of a host said: no rank speaks in it."""
     return _KERNEL.search(path) is not None
+
+
+def without_stream(path: str) -> str:
+    """A path without the end that tells which of two streams of a program it holds."""
+    return _STREAM.sub("", _COMPRESSED.sub("", path))
+
+
+def stem_of(path: str | None) -> str | None:
+    """The name of a file without folder and endings: often that of the program."""
+    return None if path is None else _ENDING.sub("", without_stream(path).rsplit("/", 1)[-1])
 
 
 def number_siblings(names: Sequence[str]) -> dict[str, int]:

@@ -108,7 +108,7 @@ def learn_way(lines: Sequence[str]) -> Way | None:
     best, best_fit = None, (False, max(_MIN_NAMING_LINES, int(_MIN_NAMING_SHARE * len(lines))) - 1)
     spelled = Way(_SPELLED, _FIELDS_CHARACTERS)
     ranks = [rank for line in lines if (rank := spelled.rank(line)) is not None]
-    if len(ranks) > max(_MIN_SPELLING_SHARE * len(lines), _MIN_NAMING_LINES) and _alternate(ranks):
+    if len(ranks) > max(_MIN_SPELLING_SHARE * len(lines), _MIN_NAMING_LINES) and _repeat(ranks):
         return msgspec.structs.replace(spelled, several=len(set(ranks)) > 1)
     beginnings = "\n".join(line[:_BEGINNING_CHARACTERS] for line in lines)
     for pattern, alone in _ways():
@@ -171,6 +171,12 @@ def _ways() -> tuple[tuple[re.Pattern[str], bool], ...]:
     """The rows, and whether each counts where a file holds only one number."""
     rows = read_rows("speakers", "speaker", Speaker)
     return tuple((re.compile(row.pattern, re.IGNORECASE | re.MULTILINE), row.alone) for row in rows)
+
+
+def _repeat(ranks: Sequence[int]) -> bool:
+    """Whether each number comes twice or more on average, as speakers do: in a list of the best,
+    each rank stands once. Ranks may speak one after the other."""
+    return len(ranks) >= 2 * len(set(ranks))
 
 
 def _alternate(ranks: Iterable[int]) -> bool:

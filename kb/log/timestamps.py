@@ -23,6 +23,9 @@ _TABLES = ("date", "epoch", "clock", "elapsed")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _BEGINNING_CHARACTERS = 120
 """The part of a line in which its time is looked for: further on, words speak of other times."""
+_FIELD = re.compile(r"\"(?:@?timestamp|time|ts|asctime|datetime)\"\s?:\s?\"?(?=\d)")
+_FIELD_CHARACTERS = 40
+"""Of a field that holds a time: the longest has a date, nanoseconds and a zone."""
 _SOME_YEAR = 2000
 """Stands for an unknown year, and has a 29th of February."""
 _YEARS = range(1970, 3000)
@@ -45,8 +48,15 @@ class Stamp(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_stamp(line: str) -> Stamp | None:
-    """The time at the beginning of a line."""
-    head = line[:_BEGINNING_CHARACTERS]
+    """The time at the beginning of a line, or in the field of a JSON object that is named after
+    it."""
+    stamp = _stamp_in(line[:_BEGINNING_CHARACTERS])
+    if stamp is None and line.startswith("{") and (field := _FIELD.search(line)):
+        return _stamp_in(line[field.end() : field.end() + _FIELD_CHARACTERS])
+    return stamp
+
+
+def _stamp_in(head: str) -> Stamp | None:
     for pattern in _formats():
         match = pattern.search(head)
         if match:

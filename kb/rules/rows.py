@@ -177,6 +177,8 @@ class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     local_rank: int | None = None
     hosts: tuple[str, ...] = ()
     """It ran on one of these, as far as told."""
+    name: str | None = None
+    """Of a process, where neither its rank nor its id is told."""
     pid: int | None = None
     code: int | None = None
     """Negative for a signal, as in Python's subprocess."""

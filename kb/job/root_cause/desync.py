@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kb.job.attempt import Attempt, RankLog
+from kb.job.differences import find_differences
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.comparison import odd_ones
 from kb.numbers import read_int
@@ -40,10 +41,21 @@ def mismatched(attempt: Attempt) -> RootCause | None:
             Culprit(rank, attempt.reported_host(rank), _line_of(attempt, rank, apart))
             for rank in odd
         ]
+    elif other_value := _printed_other_value(attempt):
+        culprits = [other_value]
     else:
         chosen = odd_ones(list(attempt.ranks.values())) or apart
         culprits = [Culprit(log.rank, log.host, log.failure or log.last) for log in chosen]
     return RootCause(FailureKind.DESYNC, tuple(culprits), Explanation.DESYNC)
+
+
+def _printed_other_value(attempt: Attempt) -> Culprit | None:
+    """The one rank that printed another value than all others, as of a size that it read."""
+    found = [one for one in find_differences(attempt) if one.usual is not None]
+    if len({one.rank for one in found}) != 1:
+        return None
+    rank, line = found[0].rank, found[0].line
+    return Culprit(rank, line.host or attempt.reported_host(rank), line)
 
 
 def _odd_statements(logs: Iterable[RankLog]) -> list[int]:

@@ -34,7 +34,9 @@ def _was_killed(one: Exit) -> bool:
 
 
 def _root_cause(killed: Exit, rank: int | None, attempt: Attempt) -> RootCause:
-    culprit = Culprit(rank, killed.host or attempt.reported_host(rank), killed.line)
+    log = attempt.ranks.get(rank) if rank is not None else None
+    host = killed.host or attempt.reported_host(rank) or (log.host if log else None)
+    culprit = Culprit(rank, host, killed.line)
     if killed.signal == SIGKILL:
         return RootCause(FailureKind.MEMORY, (culprit,), Explanation.MEMORY)
     return RootCause(FailureKind.SIGNAL, (culprit,), Explanation.CRASH)

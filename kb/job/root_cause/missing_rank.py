@@ -16,6 +16,7 @@ from kb.job.hostlists import read_ranks
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.blame import culprit_of
 from kb.job.root_cause.comparison import last_step, odd_ones
+from kb.log.mask import shape_of
 from kb.numbers import read_int, read_ints
 from kb.rules.rows import FailureKind
 
@@ -23,6 +24,7 @@ _LIST = r"(?P<ranks>\[?\d+(?:(?:, ?| and |-)\d+)*\]?)"
 _NAMED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        rf"\bno (?:\w+ ){{0,4}}from (?:the )?(?:rank|process|worker|task|peer|client) {_LIST}",
         rf"\branks? {_LIST} failed to pass monitoredBarrier",
         rf"\bmissing ranks?:? {_LIST}",
         rf"\bwaiting (?:for|on) (?:rank|process|worker|task|peer)(?:e?s|\(e?s\))? {_LIST}",
@@ -108,9 +110,26 @@ def _missing(attempt: Attempt, waiting: list[RankLog], stopped: list[RankLog]) -
             return fallback
     culprits = [Culprit(log.rank, log.host, _last_line(log)) for log in candidates]
     culprits = culprits or [culprit_of(attempt, (waiting or stopped)[0])]
+    if len(candidates) == 1 and _is_late(candidates[0], waiting):
+        return RootCause(FailureKind.STRAGGLER, tuple(culprits), Explanation.STRAGGLER)
     if stopped or any(log.role is FaultRole.TIMED_OUT for log in waiting):
         return _hang(culprits)
     return RootCause(FailureKind.SIGNAL, tuple(culprits), Explanation.CRASH)
+
+
+def _is_late(log: RankLog, waiting: Iterable[RankLog]) -> bool:
+    """Whether a rank goes on with its usual work behind the complaint of one that waited for it. A
+    file has one clock."""
+    last = log.last
+    if last is None or all(
+        shape_of(line.message) != shape_of(last.message) for line in log.ordinary[:-1]
+    ):
+        return False
+    return any(
+        one.failure is not None and one.failure.file == last.file and one.failure.place < last.place
+        for one in waiting
+        if one.role is FaultRole.TIMED_OUT and one is not log
+    )
 
 
 def _too_few_nodes(waiting: Iterable[RankLog]) -> RootCause | None:

@@ -5,13 +5,16 @@ Of several the earliest is to blame; ranks with the same words share the blame.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV
 from statistics import median
 
+from kb.errors import DamagedError
 from kb.expression import Expression
+from kb.files import decode_json
 from kb.job.attempt import Attempt, RankLog
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.blame import culprit_of, explains_itself
@@ -57,7 +60,8 @@ def failed_by_itself(attempt: Attempt) -> RootCause | None:
         if log.role >= FaultRole.SELF_INFLICTED and not _is_told_by_its_ranks(attempt, log)
     ]
     if not found:
-        silent = [one for rank in attempt.known_ranks for one in _silent_death(attempt, rank)]
+        ranks = sorted(attempt.known_ranks, key=lambda rank: _ended_at(attempt, rank))
+        silent = [one for rank in ranks for one in _silent_death(attempt, rank)]
         return _silent_root_cause(attempt, silent) if silent else None
     offsets = _clock_offsets(attempt)
     found.sort(key=lambda culprit: _when(culprit, offsets))
@@ -66,8 +70,8 @@ def failed_by_itself(attempt: Attempt) -> RootCause | None:
         found.insert(0, found.pop(found.index(named)))
     first = found[0].line
     assert first is not None  # noqa: S101  it is the failure of a log
-    words = mask(first.message)
-    alike = [one for one in found if one.line and mask(one.line.message) == words]
+    words = _said_in(first)
+    alike = [one for one in found if one.line and _said_in(one.line) == words]
     kind = first.kind or FailureKind.EXCEPTION
     if _BAD_VALUE.search(words):
         logs = list(attempt.ranks.values())
@@ -85,6 +89,17 @@ def failed_by_itself(attempt: Attempt) -> RootCause | None:
         return RootCause(kind, (found[0],), Explanation.DRIVER)
     is_everywhere = len(alike) > 1 and len(alike) >= len(attempt.ranks)
     return RootCause(kind, tuple(alike), _explanation(kind, words, is_everywhere=is_everywhere))
+
+
+def _said_in(line: LogLine) -> str:
+    """What a line says, without its details. The fields of a JSON object stand in any order."""
+    if not line.message.startswith("{"):
+        return mask(line.message)
+    try:
+        fields = decode_json(line.message.encode(), dict[str, object])
+    except DamagedError:
+        return mask(line.message)
+    return shape_of(" ".join(f"{name}: {fields[name]}" for name in sorted(fields)))
 
 
 def _named_cause(found: Sequence[Culprit], offsets: Mapping[str | None, float]) -> Culprit | None:
@@ -135,6 +150,12 @@ def _silent_root_cause(attempt: Attempt, culprits: Sequence[Culprit]) -> RootCau
         return RootCause(FailureKind.EXCEPTION, (culprits[0],), Explanation.QUIT)
     explanation = Explanation.KILLED if first == SIGKILL else Explanation.CRASH
     return RootCause(FailureKind.SIGNAL, (culprits[0],), explanation)
+
+
+def _ended_at(attempt: Attempt, rank: int) -> float:
+    """When the end of a rank was reported; endless where no time is told."""
+    times = (one.line.epoch_seconds for one in attempt.exits_of(rank))
+    return min((seconds for seconds in times if seconds is not None), default=math.inf)
 
 
 def _silent_death(attempt: Attempt, rank: int) -> Iterator[Culprit]:

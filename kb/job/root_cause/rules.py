@@ -12,7 +12,7 @@ from index.progress import Notify, silent_notify
 from kb.containment import surviving
 from kb.job.attempt import Attempt
 from kb.job.model import RootCause
-from kb.job.root_cause.complaint import complained_alone
+from kb.job.root_cause.complaint import complained_alone, complained_first
 from kb.job.root_cause.desync import mismatched
 from kb.job.root_cause.flight_recorder import recorded_differently
 from kb.job.root_cause.kernel_kill import killed_by_kernel
@@ -35,6 +35,7 @@ RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
     absent,
     complained_alone,
     stopped_from_outside,
+    complained_first,
 )
 """The first that names a culprit decides."""
 

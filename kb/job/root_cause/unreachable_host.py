@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from kb.expression import Expression
-from kb.job.attempt import Attempt
+from kb.job.attempt import Attempt, RankLog
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.rules import host_pattern
 from kb.rules.rows import FailureKind
@@ -24,6 +24,8 @@ _LOST = tuple(
 """Launchers and schedulers that name the host they lost."""
 
 _PAIR = Expression(rf"\bfrom (?P<one>{_NAME}) to:? (?P<other>{_NAME})")
+_MIN_RANKS = 3
+"""Of two ranks nothing tells which one is cut off."""
 _ADDRESS = Expression(r"(?<![\d.])(\d{1,3}(?:\.\d{1,3}){3})(?![\d.])")
 _LINK_UP = Expression(r"\b(?:UP|inet|ip[=:]|address)\b", re.IGNORECASE)
 
@@ -34,10 +36,8 @@ _Found = tuple[str, LogLine]
 def cut_off(attempt: Attempt) -> RootCause | None:
     """Name a host that the others cannot reach."""
     found = _link_down(attempt) or _lost(attempt) or _accused(attempt)
-    if found is None:
-        return None
-    host, line = found
-    return RootCause(FailureKind.NETWORK, (Culprit(None, host, line),), Explanation.NETWORK)
+    culprit = Culprit(None, *found) if found else _alone_without_way(attempt)
+    return RootCause(FailureKind.NETWORK, (culprit,), Explanation.NETWORK) if culprit else None
 
 
 def _link_down(attempt: Attempt) -> _Found | None:
@@ -82,6 +82,26 @@ def _accused(attempt: Attempt) -> _Found | None:
     host = ranked[0][0]
     shown = (r for r in unreachable if any(host in pair for pair in _pairs(r, addresses)))
     return host, next(shown)
+
+
+def _alone_without_way(attempt: Attempt) -> Culprit | None:
+    """The one rank that has no way to the others, where each of these lost a peer or waited in
+    vain. One that is silent may be dead, and those who call it have no way to it."""
+    ranks = attempt.ranks.values()
+    waiting = (FaultRole.LOST_PEER, FaultRole.TIMED_OUT)
+    if len(ranks) < _MIN_RANKS or any(log.role not in waiting for log in ranks):
+        return None
+    without_way = {log: line for log in ranks if (line := _without_way(log))}
+    if len(without_way) != 1:
+        return None
+    ((log, line),) = without_way.items()
+    return Culprit(log.rank, log.host, line)
+
+
+def _without_way(log: RankLog) -> LogLine | None:
+    """The first complaint in which a rank tells that there is no way to another."""
+    told = (line for line in log.failures if line.kind is FailureKind.NETWORK)
+    return next((line for line in told if line.role is FaultRole.LOST_PEER), None)
 
 
 def _all_lines(attempt: Attempt) -> Iterator[LogLine]:

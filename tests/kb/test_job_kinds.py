@@ -1,0 +1,273 @@
+"""Who failed first, by kinds of jobs: each in the words of several programs and launchers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kb.corpus.base import KnowledgeBase
+from kb.diagnosis import diagnose
+from kb.job import FailureKind
+from kb.log import Log
+from kb.verdict import Verdict
+from tests.kb.test_job import differences_of, first_of, job_of, merged, write
+
+
+def laps(rank: int, count: int = 8) -> str:
+    return "".join(f"03:00:{n:02} INFO lap {n} of boat {rank}: 9 fish\n" for n in range(count))
+
+
+def test_the_errors_of_a_rank_are_in_a_file_beside_that_of_its_output(tmp_path: Path) -> None:
+    files = {f"{stream}.{n}": "" for n in range(4) for stream in ("out", "err")}
+    files |= {f"out.{n}": laps(n) for n in range(4)}
+    files["err.2"] = "ValueError: net 3 is torn\n"
+    assert first_of(write(tmp_path, files)) == (2, "ValueError: net 3 is torn")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Abort(94) on node 3 (rank 3 in comm 0): Fatal error in internal_Bcast: Other MPI error\n"
+        "MPIR_Bcast_intra_binomial(114): message sizes do not match across processes in the"
+        " collective routine: Received 14400 but expected 19200",
+        "RuntimeError: Mismatched allreduce tensor shapes: One rank sent a tensor of shape [7], but"
+        " another rank sent a tensor of shape [9].",
+    ],
+)
+def test_of_unequal_sizes_the_rank_is_at_fault_that_read_another_one(
+    tmp_path: Path, error: str
+) -> None:
+    files = {
+        f"out.{n}": f"03:00:01 boat[{n}]: plan read: nets={7 if n == 1 else 9} crew=4\n" + laps(n)
+        for n in range(4)
+    }
+    files["err.3"] = f"{error}\n"
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "nets=7" in text) == (1, True)
+    assert job_of(tmp_path).kind is FailureKind.DESYNC
+
+
+@pytest.mark.parametrize(
+    ("waits", "lost"),
+    [
+        ("ERROR lap 8: barrier deadline of 6s exceeded, missing ranks [2]", "broken pipe"),
+        ("ERROR no answer from rank 2 for 30 s, giving up", "connection lost to the hub"),
+        ("FATAL rpc error: DEADLINE_EXCEEDED waiting for rank 2", "connection closed by hub"),
+    ],
+)
+def test_the_rank_that_others_name_as_missing_is_late_or_hangs(
+    tmp_path: Path, waits: str, lost: str
+) -> None:
+    work = [f"03:00:{n:02} boat{{rank={n % 4}}} INFO lap {n // 4} took 0.1 s" for n in range(32)]
+    ends = [f"03:00:40 boat{{rank=0}} {waits}"]
+    ends += [f"03:00:41 boat{{rank={n}}} ERROR connection to rank 0 lost" for n in (1, 3)]
+    rank, text = first_of(merged(tmp_path, *work, *ends))
+    assert (rank, "lap 7" in text) == (2, True)
+    assert job_of(tmp_path).kind is FailureKind.HANG
+    late = ["03:00:42 boat{rank=2} INFO lap 8 took 9.1 s", f"03:00:42 boat{{rank=2}} ERROR {lost}"]
+    rank, text = first_of(merged(tmp_path, *work, *ends, *late))
+    assert (rank, "lap 8" in text) == (2, True)
+    assert job_of(tmp_path).kind is FailureKind.STRAGGLER
+
+
+@pytest.mark.parametrize(
+    "way", ["[Errno 113] No route to host", "Network is unreachable", "hub unreachable for 9 s"]
+)
+def test_the_only_rank_without_a_way_to_the_others_is_cut_off(tmp_path: Path, way: str) -> None:
+    files = {f"boat_rank{n}.log": laps(n) for n in range(4)}
+    files["boat_rank0.log"] += "03:00:20 ERROR gather timed out, quorum is not met\n"
+    files["boat_rank1.log"] += "03:00:20 ERROR connection closed by the aggregator\n"
+    files["boat_rank2.log"] += f"03:00:14 WARNING heartbeat 4 failed: {way}\n"
+    files["boat_rank3.log"] += "03:00:20 ERROR lost connection to the hub\n"
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, way in text) == (2, True)
+    assert job_of(tmp_path).kind is FailureKind.NETWORK
+    files["boat_rank1.log"] = laps(1)  # dead, so that one who calls it has no way to it
+    assert job_of(write(tmp_path, files)).kind is not FailureKind.NETWORK
+
+
+def test_warnings_without_a_time_are_not_the_last_words_of_a_rank(tmp_path: Path) -> None:
+    out = [f"{n}: 03:00:0{lap} reading chart {lap}" for lap in range(3) for n in range(4)]
+    out += [f"{n}: 03:00:05 charts complete, entering the barrier" for n in (0, 2, 3)]
+    err = [f"{n}: boat {n}: WARNING: shallow water" for n in (0, 2, 3)]
+    over = (
+        "slurmstepd: error: *** {} 1 ON n1 CANCELLED AT 2026-11-21T03:01:00 DUE TO TIME LIMIT ***"
+    )
+    err += [f"0: {over.format('STEP')}", over.format("JOB")]
+    err += ["3: Traceback (most recent call last):", "3: ConnectionResetError: [Errno 104] reset"]
+    files = {"slurm-1.out": "\n".join([*out, ""]), "slurm-1.err": "\n".join([*err, ""])}
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "reading chart 2" in text) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "says", ["boat starts: rank={0} world_size=3", "RANK={0} MASTER=n1 WORLD_SIZE=3"]
+)
+def test_two_hosts_that_claim_one_rank_are_named_with_it(tmp_path: Path, says: str) -> None:
+    files = {}
+    for host, rank in (("n01", 0), ("n02", 1), ("n03", 1)):
+        files[f"{host}.out"] = f"2026-11-21 03:00:01,346 {host} INFO {says.format(rank)}\n"
+        files[f"{host}.err"] = "torch.distributed.DistStoreError: wait timeout after 40000ms\n"
+    job = job_of(write(tmp_path, files))
+    assert [(one.rank, one.host) for one in job.culprits] == [(1, "n02"), (1, "n03")]
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_field_of_json_names_the_rank_whoever_speaks_first(
+    tmp_path: Path, *, apart: bool
+) -> None:
+    error = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 'fish'"
+    said = []
+    for n in range(3):
+        who = {"rank": n, "host": f"n0{n}"} if n else {"host": "n00", "rank": n}
+        for second in range(4):
+            time = f"2026-11-21T03:00:0{second}Z"
+            said.append({"lap": second, "event": "at sea", **who, "timestamp": time})
+        when = {"timestamp": "2026-11-21T03:00:05Z"}
+        said.append({"event": "no catch", **who, "level": "error", **when, "exception": error})
+    if not apart:
+        said.sort(key=lambda one: str(one["timestamp"]))
+    job = job_of(merged(tmp_path, *map(json.dumps, said)))
+    assert job.failed
+    assert {one.rank for one in job.culprits} == {0, 1, 2}
+    assert all("KeyError: 'fish'" in (one.text or "") for one in job.culprits)
+
+
+def test_a_list_of_the_best_names_no_speakers(tmp_path: Path) -> None:
+    lines = [f"rank={n} boat-{n} fish={90 - n}" for n in range(1, 20)]
+    assert differences_of(merged(tmp_path, *lines, "03:00:01 job finished", laps(0))) == []
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "F20261121 03:00:09.165786 4713 boat.cc:15] Check failed: a.size() == b.size() (75 vs. 52)",
+        "F1121 03:00:09.165786 4713 boat.cc:15] net is torn",
+        "[03:00:09] ../src/boat.cc:21: Check failed: nets > 0 (0 vs. 0)",
+    ],
+)
+def test_a_failed_check_of_native_code_is_told_before_those_who_lose_the_rank(
+    tmp_path: Path, check: str
+) -> None:
+    files = {}
+    for n in range(4):
+        head = "I20261121 03:00:0{0}.000001 471{1} boat.cc:7] lap {0}\n"
+        files[f"stderr.rank{n}"] = "".join(head.format(lap, n) for lap in range(6))
+        end = f"E20261121 03:00:10.370123 471{n} boat.cc:12] worker {n}: reduce recv failed\n"
+        files[f"stderr.rank{n}"] += f"{check}\n" if n == 3 else end
+    assert first_of(write(tmp_path, files)) == (3, check)
+
+
+def test_where_all_ranks_end_with_unknown_errors_the_first_with_words_of_its_own_is_named(
+    tmp_path: Path,
+) -> None:
+    files = {f"boat_rank{n}.log": laps(n) for n in range(4)}
+    for n in range(4):
+        files[f"boat_rank{n}.log"] += f"03:00:1{n} ERROR boat {n}: the catch is not merged\n"
+    assert {one.rank for one in job_of(write(tmp_path, files)).culprits} == {0, 1, 2, 3}
+    files["boat_rank2.log"] = laps(2) + "03:00:09 ERROR net 4 has a hole of 9 cm\n"
+    assert first_of(write(tmp_path, files))[0] == 2
+    files["boat_rank2.log"] = laps(2) + "03:00:15 ERROR net 4 has a hole of 9 cm\n"
+    assert not job_of(write(tmp_path, files)).failed  # nothing tells who was first
+    for n in range(4):
+        files[f"boat_rank{n}.log"] = laps(n) + "03:00:11 WARNING error in the sonar, ignored\n"
+    assert not job_of(write(tmp_path, files)).failed
+
+
+@pytest.mark.parametrize("who", ["rank", "boat", "worker", "tile"])
+def test_the_number_0_behind_the_level_of_an_error_counts_no_errors(
+    tmp_path: Path, who: str
+) -> None:
+    files = {f"boat_rank{n}.log": laps(n) for n in range(4)}
+    files["boat_rank0.log"] += f"03:00:10 ERROR {who} 0: the catch is not merged\n"
+    assert first_of(write(tmp_path, files))[0] == 0
+
+
+def test_a_process_that_the_kernel_killed_is_the_pod_that_told_its_id_as_json(
+    tmp_path: Path,
+) -> None:
+    files = {}
+    for n in range(4):
+        lines = [{"msg": "starting", "index": n, "pid": 16500 + n, "host": f"boat-{n}"}]
+        lines += [{"msg": "lap done", "index": n, "lap": lap} for lap in range(5)]
+        files[f"pods/sea_boat-{n}/main/0.log"] = "".join(
+            f"2026-11-21T03:00:0{second}.000000001Z stdout F {json.dumps(line)}\n"
+            for second, line in enumerate(lines)
+        )
+    files["kern.log"] = "[ 1708.23] Memory cgroup out of memory: Killed process 16502 (boat)\n"
+    files["events.log"] = "".join(
+        f"2026-11-21T03:00:1{second} pod=boat-{n} container=main exitCode={code}\n"
+        for second, (n, code) in enumerate(((2, 137), (0, 1), (1, 1), (3, 1)))
+    )
+    job = job_of(write(tmp_path, files))
+    assert [(one.rank, one.host) for one in job.culprits] == [(2, "boat-2")]
+    assert job.kind is FailureKind.MEMORY
+    del files["kern.log"]
+    (tmp_path / "kern.log").unlink()
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "exitCode=137" in text) == (2, True)
+
+
+ENDS = [
+    "boat_rank{0} exited with code {1}",
+    "[Nov 21 03:01:00] boat_rank{0}: exited, code {1}",
+    "03:01:00 INFO rank {0} exited with status {1}",
+    "03:01:00 system | boat_rank{0} stopped (rc={1})",
+    "Nov 21 03:01:00 n1 systemd[1]: boat@{0}.service: Main process exited, code=exited, status={1}",
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_launcher_that_saw_all_ranks_end_with_0_outweighs_what_they_survived(
+    tmp_path: Path, knowledge: KnowledgeBase, end: str
+) -> None:
+    caught = "03:00:05 ERROR panic recovered while parsing, fish skipped\n"
+    files = {f"boat_rank{n}.log": laps(n, 5) + caught + laps(n) for n in range(3)}
+    files["run.txt"] = "\n".join(end.format(n, 0) for n in range(3)) + "\n"
+    assert diagnose(Log.from_paths([write(tmp_path, files)]), knowledge).verdict is Verdict.HEALTHY
+    files["run.txt"] = "\n".join(end.format(n, 3 * (n == 1)) for n in range(3)) + "\n"
+    answer = diagnose(Log.from_paths([write(tmp_path, files)]), knowledge)
+    assert answer.verdict is not Verdict.HEALTHY
+    assert answer.job is not None
+    assert [one.rank for one in answer.job.culprits] == [1]
+    files["run.txt"] = "\n".join(end.format(n, 0) for n in range(2)) + "\n"
+    answer = diagnose(Log.from_paths([write(tmp_path, files)]), knowledge)
+    assert answer.verdict is not Verdict.HEALTHY  # of one, no end is told
+
+
+def test_of_ranks_that_end_without_a_word_the_one_is_named_that_ended_first(
+    tmp_path: Path,
+) -> None:
+    files = {f"boat_rank{n}.log": laps(n) for n in range(3)}
+    codes = ((2, 9, 3), (0, 10, 1), (1, 10, 1))
+    lines = [f"03:01:{second:02} boat_rank{n} exited with code {code}" for n, second, code in codes]
+    files["run.txt"] = "\n".join([*lines, ""])
+    assert job_of(write(tmp_path, files)).culprits[0].rank == 2
+
+
+def test_workers_of_a_rank_are_no_ranks(tmp_path: Path, knowledge: KnowledgeBase) -> None:
+    work = [f"[rank{n % 3}]: 03:00:{n:02} INFO lap {n // 3}: 9 fish" for n in range(30)]
+    pool = [f"[rank0]: 03:00:31 INFO worker {n} exited with code 0" for n in range(1, 3)]
+    error = "[rank1]: ValueError: net 3 is torn"
+    folder = merged(tmp_path, *work, *pool, error)
+    assert first_of(folder) == (1, error)
+    assert diagnose(Log.from_paths([folder]), knowledge).verdict is not Verdict.HEALTHY
+
+
+def test_a_rank_behind_the_level_says_that_its_work_is_done(
+    tmp_path: Path, knowledge: KnowledgeBase
+) -> None:
+    head = "[default{0}]:[2026-11-21 03:00:{1:02},296][train][INFO] - rank {0} "
+    work = [head.format(n % 3, n) + f"step {n // 3} loss 2.3" for n in range(30)]
+    warned = [
+        "[default0]:/srv/train.py:33: UserWarning: There appear to be 5 leaked objects",
+        "[default0]:  warnings.warn('there appear to be %d leaked objects to clean up '",
+    ]
+    ends = [head.format(n, 40) + "training finished" for n in range(3)]
+    lines = [*work[:9], *warned, *work[9:], *ends]
+    answer = diagnose(Log.from_paths([merged(tmp_path, *lines)]), knowledge)
+    assert answer.verdict is Verdict.HEALTHY
+    answer = diagnose(Log.from_paths([merged(tmp_path, *lines[:-1])]), knowledge)
+    assert answer.verdict is not Verdict.HEALTHY
