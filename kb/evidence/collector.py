@@ -24,6 +24,7 @@ from kb.evidence.markers import Grade
 from kb.evidence.marks import Marks
 from kb.evidence.model import Evidence, EvidenceLine, SignatureHit
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
+from kb.evidence.remarks import is_remark
 from kb.log import Block
 from kb.log.lines import BlockLines
 
@@ -136,7 +137,9 @@ class Collector:
             total_lines=self._total,
             is_log=not self._short or is_log(texts) or (made_progress and not human_written),
             made_progress=made_progress,
-            ended_well=not (told or self._in_doubt) and ends_well(ended),
+            ended_well=(
+                not (told or self._in_doubt or is_remark(texts or ended)) and ends_well(ended)
+            ),
             in_doubt=self._in_doubt,
             told=told,
             human_written=human_written,

@@ -13,6 +13,7 @@ from itertools import pairwise, takewhile
 
 from kb.evidence.markers import denies_failure
 from kb.evidence.notices import is_notice
+from kb.evidence.references import falls_short
 from kb.expression import Expression
 from kb.log.prefixes import split_prefix
 from kb.numbers import read_int
@@ -190,10 +191,14 @@ def ends_well(lines: Sequence[str]) -> bool:
     told = [line for line in _with_statuses(spoken) if says_end(line) or not is_notice(line)]
     return (
         _end_with_work(told)
-        and not any(_is_in_trouble(line) or _is_partly_done(line) for line in told)
+        and not any(map(_is_no_success, told))
         and not _is_left_undone(told)
         and not _is_cut_short(told)
     )
+
+
+def _is_no_success(line: str) -> bool:
+    return _is_in_trouble(line) or _is_partly_done(line) or falls_short(line)
 
 
 def _end_with_work(lines: Sequence[str]) -> bool:
@@ -298,6 +303,13 @@ def _speaks_for_sure(line: str) -> bool:
         and not _SHAPED.match(line)
         and bool(_TOLD.search(line) or _TOLD_IN_CHINESE.search(line))
     )
+
+
+def has_shape(line: str, *, alone: bool) -> bool:
+    """Whether a line begins as a program's does: with a prefix or, where it does not stand alone,
+    in another form that people rarely write."""
+    text = split_prefix(line).text
+    return text != line or bool(_LEVEL.match(line)) or (not alone and bool(_SHAPED.match(text)))
 
 
 def _is_prose(line: str) -> bool:
