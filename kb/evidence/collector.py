@@ -25,6 +25,7 @@ from kb.evidence.marks import Marks
 from kb.evidence.model import Evidence, EvidenceLine, SignatureHit
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
 from kb.evidence.remarks import is_remark
+from kb.evidence.setbacks import without_setbacks
 from kb.log import Block
 from kb.log.lines import BlockLines
 
@@ -145,6 +146,13 @@ class Collector:
             human_written=human_written,
             has_chinese=any(map(has_chinese, texts)),
         )
+
+    def without_setbacks(self) -> str | None:
+        """A short log without what went wrong on the way and was made good; None if there is
+        nothing of that kind, or not all of it was made good."""
+        texts = [line.text for line in self._all_lines()] if self._short else []
+        left = without_setbacks(texts)
+        return None if left is None else "\n".join(left)
 
     def _made_progress(self, tail: Iterable[EvidenceLine]) -> bool:
         """The end shows steps, and does not stop in the middle of something."""

@@ -26,7 +26,7 @@ _MOST_OFF = 0.15
 
 _SKIPPED = Expression(
     r"\b(?:step|iteration|steps|iterations|total|batches)\W{1,3}(?P<all>\d[\d,]*)\b[^\n]{0,60}?"
-    r"\bskipped(?:[ _]\w{1,12})?\W{1,3}(?P<lost>\d[\d,]*)\b",
+    r"(?:\bskipped(?:[ _]\w{1,12})?|\u8df3\u8fc7?\u6b65\u6570?)\W{1,3}(?P<lost>\d[\d,]*)\b",
     re.IGNORECASE,
 )
 _KEPT = Expression(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kb.evidence.endings import has_shape, says_end
+from kb.evidence.endings import has_result, has_shape, says_end
 from kb.evidence.glossary import has_chinese
+from kb.evidence.nature import shows_progress
 from kb.evidence.notices import is_notice
 from kb.expression import Expression
 
@@ -18,7 +19,7 @@ _SPEAKING_LINES = 3
 """In which a person says what a paste is, at its beginning and at its end."""
 
 _CLAUSES = Expression(
-    r"[A-Za-z\u4e00-\u9fff0-9%)\"'][,;] (?=\S)|\w ?[\uff0c\uff1b\u3002\u3001] ?(?=\S)"
+    r"[A-Za-z0-9\u4e00-\u9fff%)\"'][,;] (?=\S)|[\u4e00-\u9fff] (?=[\u4e00-\u9fff])|\w - (?=\w)|\w ?[\uff0c\uff1b\u3002\u3001] ?(?=\S)"
     r"|[A-Za-z\u4e00-\u9fff%] ?(?:--|[\u2013\u2014]{1,2}|\.\.\.) ?(?=\w)|\w[.!] (?=[A-Za-z])"
 )
 """A text goes on behind a comma, or with a second sentence."""
@@ -31,17 +32,20 @@ _PHRASE = Expression(r"(?:[\u4e00-\u9fff][^\u4e00-\u9fff]{0,2}){4}")
 def is_remark(lines: Iterable[str]) -> bool:
     """Whether somebody may tell in a few words what a program did, or adds a word in Chinese to
     what a program printed in English."""
-    spoken = [line for line in lines if line.strip()]
-    if len(spoken) <= _MAX_TOLD_LINES:
+    given = list(lines)
+    spoken = [line for line in given if line.strip()]
+    if len(given) <= _MAX_TOLD_LINES:
         alone = len(spoken) == 1
-        return any(_is_told_in_clauses(line, alone=alone) for line in spoken)
+        return any(_is_said(line, alone=alone) for line in spoken)
     return _has_word_in_chinese(spoken)
 
 
-def _is_told_in_clauses(line: str, *, alone: bool) -> bool:
+def _is_said(line: str, *, alone: bool) -> bool:
+    """Whether no program is known to print it, or a text goes on in it."""
     if has_shape(line, alone=alone) or is_notice(line):
         return False
-    return any(form.search(line) for form in (_CLAUSES, _QUOTED, _SAYS))
+    is_known = says_end(line) or has_result(line) or shows_progress(line)
+    return not is_known or any(form.search(line) for form in (_CLAUSES, _QUOTED, _SAYS))
 
 
 def _has_word_in_chinese(lines: list[str]) -> bool:
