@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kb.expression import Expression
 
-_NUMBER = r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?"
+_NUMBER = r"(?<![\w.])\d[\d,]{0,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
 _AGAINST = Expression(
     rf"(?P<said>[^(\uff08\n]{{0,120}})[(\uff08]\s?(?:(?:vs\.?|the|in|a|an|\u4e0e) ?)?"
     r"(?:prev(?:ious)?|before|baseline|reference|ref|expected|last|was|normal(?:ly)?|usual(?:ly)?"
@@ -19,21 +19,21 @@ _AGAINST = Expression(
 )
 """As in "accuracy 71.4 (previous release: 70.9)"."""
 _NAMED = Expression(rf"([A-Za-z]\w{{0,30}})\s?[=:]\s?({_NUMBER})")
-_RANGE = Expression(rf"({_NUMBER})\s?%?\s?(?:-|~|\u2013|to|\u5230)\s?(\d[\d,]*(?:\.\d+)?)")
+_RANGE = Expression(rf"({_NUMBER})\s?%?\s?(?:-|~|\u2013|to|\u5230)\s?(\d[\d,]{0,20}(?:\.\d{1,20})?)")
 _ANY = Expression(_NUMBER)
 _MOST_OFF = 0.15
 """Share by which a result may differ from what it is held against."""
 
 _SKIPPED = Expression(
-    r"\b(?:step|iteration|steps|iterations|total|batches)\W{1,3}(?P<all>\d[\d,]*)\b[^\n]{0,60}?"
-    r"(?:\bskipped(?:[ _]\w{1,12})?|\u8df3\u8fc7?\u6b65\u6570?)\W{1,3}(?P<lost>\d[\d,]*)\b",
+    r"\b(?:step|iteration|steps|iterations|total|batches)\W{1,3}(?P<all>\d[\d,]{0,20})\b[^\n]{0,60}?"
+    r"(?:\bskipped(?:[ _]\w{1,12})?|\u8df3\u8fc7?\u6b65\u6570?)\W{1,3}(?P<lost>\d[\d,]{0,20})\b",
     re.IGNORECASE,
 )
 _KEPT = Expression(
-    r"(?P<all>\d[\d,]*) (?:\w{1,12} )?(?:read|in|total|loaded|seen)\b[^\n\d]{1,20}"
-    r"(?P<kept>\d[\d,]*) (?:\w{1,12} )?(?:kept|out|written|usable|valid|accepted|used|left)\b"
-    r"|(?:\u8bfb\u53d6|\u8f93\u5165|\u603b\u8ba1|\u5171)[^\n\d]{0,6}(?P<all_zh>\d[\d,]*)[^\n\d]{1,12}"
-    r"(?:\u4fdd\u7559|\u8f93\u51fa|\u6709\u6548|\u5199\u5165|\u5269\u4f59)[^\n\d]{0,4}(?P<kept_zh>\d[\d,]*)",
+    r"(?<![\d,])(?P<all>\d[\d,]{0,20}) (?:\w{1,12} )?(?:read|in|total|loaded|seen)\b[^\n\d]{1,20}"
+    r"(?P<kept>\d[\d,]{0,20}) (?:\w{1,12} )?(?:kept|out|written|usable|valid|accepted|used|left)\b"
+    r"|(?:\u8bfb\u53d6|\u8f93\u5165|\u603b\u8ba1|\u5171)[^\n\d]{0,6}(?P<all_zh>\d[\d,]{0,20})[^\n\d]{1,12}"
+    r"(?:\u4fdd\u7559|\u8f93\u51fa|\u6709\u6548|\u5199\u5165|\u5269\u4f59)[^\n\d]{0,4}(?P<kept_zh>\d[\d,]{0,20})",
     re.IGNORECASE,
 )
 _MOST_SKIPPED, _LEAST_KEPT = 0.05, 0.5
