@@ -99,11 +99,12 @@ def diagnose(
             verdict = Verdict.UNKNOWN
         else:
             standing = msgspec.structs.replace(standing, playbooks=())
-    if verdict is not Verdict.HEALTHY and not (log.losses or losses or scanned.collected):
-        if calm := _all_clear_in_spite_of_setbacks(scanned, knowledge):
-            return msgspec.structs.replace(
-                calm, elapsed_ms=(time.perf_counter() - started) * 1000, notices=tuple(log.notices)
-            )
+    is_whole = not (log.losses or losses or scanned.collected)
+    if is_whole and verdict is not Verdict.HEALTHY:
+        calm = _all_clear_in_spite_of_setbacks(scanned, knowledge)
+        if calm is not None:
+            elapsed = (time.perf_counter() - started) * 1000
+            return msgspec.structs.replace(calm, elapsed_ms=elapsed, notices=tuple(log.notices))
     return Diagnosis(
         verdict=verdict,
         matches=shown(opinion.matches)[:top],

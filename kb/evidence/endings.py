@@ -36,7 +36,8 @@ _LOGGER = Expression(r"^[\w.<>/:-]{1,80}(?:\]|:| -|\)| >| \|)\W*")
 """The name of the logger behind the level."""
 
 _BEGINS = Expression(
-    r"\b(?:starting|started|begin(?:ning)?|launching|waiting(?! (?:\d+ seconds )?for other agents)|loading|saving|exporting|resum\w+|initiali[sz]\w*"
+    r"\b(?:starting|started|begin(?:ning)?|launching|waiting(?! (?:\d+ seconds )?for other agents)"
+    r"|loading|saving|exporting|resum\w+|initiali[sz]\w*"
     r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
     r"|开始|正在|等待|进度|(?<![\d.])\d{1,2}%[|\]]|^\W*\d{1,2}%"
     r"|^(?:[\w.@~:/-]{1,80}[#$]|\$) \S|(?-i:[\u4e00-\u9fff]{7})",
@@ -47,7 +48,9 @@ _BEGINS = Expression(
 _WORD = Expression(r"[A-Za-z]{1,20}\W{0,5}")
 
 _AWAITS = Expression(
-    r"\b(?:waiting(?! \d+ seconds for other agents)|waits?|will|would|should|expect\w*|until|stage)\b", re.IGNORECASE
+    r"\b(?:waiting(?! \d+ seconds for other agents)|waits?"
+    r"|will|would|should|expect\w*|until|stage)\b",
+    re.IGNORECASE,
 )
 """The end is still to come, or it is that of a part."""
 
@@ -74,7 +77,9 @@ _SO_MANY = Expression(
     r"(?:\b(?:uploaded|saved|wrote|written|copied|processed|merged|converted|completed|finished|done"
     r"|passed|succeeded|ok|verified|joined|loaded|synced|transferred|evaluated|downloaded)\b"
     r"|成功|完成|通过|已处理|已保存|已上传|就绪)[ :=,(\uff1a]{0,3}"
-    r"(?<!\d)(?P<some>\d{1,9}) ?(?:/|of|out of) ?(?P<all>\d{1,9})(?![\d./-])",
+    r"(?<!\d)(?P<some>\d{1,9}) ?(?:/|of|out of) ?(?P<all>\d{1,9})(?![\d./-])"
+    r"|(?<![\d./-])(?P<have>\d{1,9}) ?/ ?(?P<need>\d{1,9}) ?个?"
+    r"(?:分片|副本|节点|文件|进程|(?:shard|file|rank|worker|node|replica|part|host)s?\b)",
     re.IGNORECASE,
 )
 """Counted behind the word, as it goes on: uploaded 402/512."""
@@ -103,9 +108,12 @@ _TROUBLE = Expression(
 )
 """Some of the work went wrong, though no line is marked as a failure: no all-clear then."""
 _NONE_BEFORE = Expression(
-    r"(?:^|[,;(|]\s{0,3}|\band )0 (?:\w+ )?$|\bno (?:\w+ ){1,2}$|(?:没有|无|未(?:发现|出现)?)(?:任何)?$"
+    r"(?:^|[,;(|]\s{0,3}|\band )0 (?:\w+ )?$|\bno (?:\w+ ){1,2}$"
+    r"|(?:没有|无|未(?:发现|出现)?)(?:任何)?$"
 )
-_COUNT = r"(?:[\u4e00-\u9fff]{0,4}(?:[数率]|迭代|步|样本|批次?)| (?:iterations|steps|samples|batches))?"
+_COUNT = (
+    r"(?:[\u4e00-\u9fff]{0,4}(?:[数率]|迭代|步|样本|批次?)| (?:iterations|steps|samples|batches))?"
+)
 """How Chinese names the number of what went wrong."""
 _NONE_BEHIND = Expression(rf"\s{{0,4}}{_COUNT}\s{{0,4}}[:=：]?\s{{0,4}}0(?:\.0{{1,3}}%)?(?![\w.%])")
 _MAX_BESIDE = 40
@@ -150,7 +158,8 @@ _MIN_REACHED = 0.9
 
 _ALL_DONE = Expression(
     r"(?:\b(?:step|iter(?:ation)?|epoch|trial|round|batch|sample|prompt|request|part|file|image)s?\b"
-    r"|第|迭代|步数?|轮数?|进度|回答|样本|请求)['\"]?\W{0,12}(?P<all>[1-9]\d*) ?/ {0,8}(?P=all)(?!\d)"
+    r"|第|迭代|步数?|轮数?|进度|回答|样本|请求)['\"]?\W{0,12}"
+    r"(?P<all>[1-9]\d*) ?/ {0,8}(?P=all)(?!\d)"
     r"|^(?![^\n]*\bepoch\b)[^\n]{0,60}\b100%\|[^|\n]*\| ?(?P<bar>[1-9]\d*)/(?P=bar)\b"
     r"|\bmax_(?:epochs|steps)=\d+` reached\b|\bEarlyStopping: stopping\b|早停[^\n]{0,30}停止训练"
     r"|\bSignaling Trainer to stop\b|^epoch \d+: early stopping$|早停触发",
@@ -162,7 +171,9 @@ _SAVES = Expression(
     r"|正在(?:保存|导出|写入|上传|评测)",
     re.IGNORECASE,
 )
-_GOES_ON = Expression(r"(?:\.\.\.|…)\s*$|正在|开始|等待|\b(?:saving|exporting|writing|uploading)\b", re.IGNORECASE)
+_GOES_ON = Expression(
+    r"(?:\.\.\.|…)\s*$|正在|开始|等待|\b(?:saving|exporting|writing|uploading)\b", re.IGNORECASE
+)
 
 _WORDS_OF_SPEECH = Expression(
     r"\b(?:is|are|was|were|has|have|had|but|and|then|when|while|after|since|just|only|that|this"
@@ -276,7 +287,10 @@ def _is_in_trouble(line: str) -> bool:
 def _is_left_undone(lines: Iterable[str]) -> bool:
     """Whether the last count of what is done lacks some."""
     counts = [found for line in lines for found in _SO_MANY.finditer(line)]
-    return bool(counts) and int(counts[-1]["some"]) < int(counts[-1]["all"])
+    if not counts:
+        return False
+    last = counts[-1]
+    return int(last["some"] or last["have"]) < int(last["all"] or last["need"])
 
 
 def _is_cut_short(lines: Sequence[str]) -> bool:
@@ -346,11 +360,7 @@ def pasted_part(lines: Sequence[str]) -> slice:
 
 def _speaks_for_sure(line: str) -> bool:
     words = (_TOLD, _COMPLAINED, _TOLD_IN_CHINESE)
-    return (
-        _is_prose(line)
-        and not _SHAPED.match(line)
-        and any(told.search(line) for told in words)
-    )
+    return _is_prose(line) and not _SHAPED.match(line) and any(told.search(line) for told in words)
 
 
 def has_shape(line: str, *, alone: bool) -> bool:

@@ -9,7 +9,7 @@ from kb.expression import Expression
 
 _NUMBER = r"(?<![\w.])\d[\d,]{0,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
 _AGAINST = Expression(
-    rf"(?P<said>[^(\uff08\n]{{0,120}})[(\uff08]\s?(?:(?:vs\.?|the|in|a|an|\u4e0e) ?)?"
+    r"(?P<said>[^(\uff08\n]{0,120})[(\uff08]\s?(?:(?:vs\.?|the|in|a|an|\u4e0e) ?)?"
     r"(?:prev(?:ious)?|before|baseline|reference|ref|expected|last|was|normal(?:ly)?|usual(?:ly)?"
     r"|\u4e0a\u4e00?[\u7248\u6b21\u8f6e]|\u4e0a[\u5468\u6708]|\u57fa\u7ebf|\u57fa\u51c6|\u53c2\u8003"
     r"|\u9884\u671f|\u671f\u671b|\u6b64\u524d|\u4e4b\u524d|\u539f\u6765|\u4ee5\u524d|\u4e2d\u65ad\u524d"
@@ -19,7 +19,9 @@ _AGAINST = Expression(
 )
 """As in "accuracy 71.4 (previous release: 70.9)"."""
 _NAMED = Expression(rf"([A-Za-z]\w{{0,30}})\s?[=:]\s?({_NUMBER})")
-_RANGE = Expression(rf"({_NUMBER})\s?%?\s?(?:-|~|\u2013|to|\u5230)\s?(\d[\d,]{0,20}(?:\.\d{1,20})?)")
+_RANGE = Expression(
+    rf"({_NUMBER})\s?%?\s?(?:-|~|\u2013|to|\u5230)\s?(\d[\d,]{0, 20}(?:\.\d{1, 20})?)"
+)
 _ANY = Expression(_NUMBER)
 _MOST_OFF = 0.15
 """Share by which a result may differ from what it is held against."""
@@ -58,10 +60,9 @@ def _is_off(found: re.Match[str]) -> bool:
 def _pairs(said: str, stated: str) -> Iterator[tuple[float, float]]:
     """Numbers of one name, or the last one of a line and the one beside it."""
     names = {name: _number(value) for name, value in _NAMED.findall(stated)}
-    if names:
-        for name, value in _NAMED.findall(said):
-            if name in names:
-                yield _number(value), names[name]
+    named = [(name, _number(value)) for name, value in _NAMED.findall(said) if name in names]
+    if named:
+        yield from ((value, names[name]) for name, value in named)
         return
     for value in _last_number(said):
         if reference := _ANY.search(stated):

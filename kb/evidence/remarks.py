@@ -19,7 +19,8 @@ _SPEAKING_LINES = 3
 """In which a person says what a paste is, at its beginning and at its end."""
 
 _CLAUSES = Expression(
-    r"[A-Za-z0-9\u4e00-\u9fff%)\"'][,;] (?=\S)|[\u4e00-\u9fff] (?=[\u4e00-\u9fff])|\w - (?=\w)|\w ?[\uff0c\uff1b\u3002\u3001] ?(?=\S)"
+    r"[A-Za-z0-9\u4e00-\u9fff%)\"'][,;] (?=\S)|[\u4e00-\u9fff] (?=[\u4e00-\u9fff])|\w - (?=\w)"
+    r"|\w ?[\uff0c\uff1b\u3002\u3001] ?(?=\S)"
     r"|[A-Za-z\u4e00-\u9fff%] ?(?:--|[\u2013\u2014]{1,2}|\.\.\.) ?(?=\w)|\w[.!] (?=[A-Za-z])"
 )
 """A text goes on behind a comma, or with a second sentence."""
