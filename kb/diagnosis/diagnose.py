@@ -99,6 +99,12 @@ def diagnose(
             verdict = Verdict.UNKNOWN
         else:
             standing = msgspec.structs.replace(standing, playbooks=())
+    is_whole = not (log.losses or losses or scanned.collected)
+    if is_whole and verdict is not Verdict.HEALTHY:
+        calm = _all_clear_in_spite_of_setbacks(scanned, knowledge)
+        if calm is not None:
+            elapsed = (time.perf_counter() - started) * 1000
+            return msgspec.structs.replace(calm, elapsed_ms=elapsed, notices=tuple(log.notices))
     return Diagnosis(
         verdict=verdict,
         matches=shown(opinion.matches)[:top],
@@ -133,6 +139,17 @@ def diagnose(
             )
         ),
     )
+
+
+def _all_clear_in_spite_of_setbacks(
+    scanned: ScannedLog, knowledge: KnowledgeBase
+) -> Diagnosis | None:
+    """Of a short log of one file in which all that went wrong on the way was made good."""
+    calm = scanned.collector.without_setbacks() if len(scanned.files) == 1 else None
+    if calm is None:
+        return None
+    found = diagnose(Log.from_text(calm), knowledge)
+    return found if found.verdict is Verdict.HEALTHY else None
 
 
 def _differences(analysis: Analysis | None) -> Iterator[Observation]:

@@ -24,6 +24,8 @@ from kb.evidence.markers import Grade
 from kb.evidence.marks import Marks
 from kb.evidence.model import Evidence, EvidenceLine, SignatureHit
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
+from kb.evidence.remarks import is_remark
+from kb.evidence.setbacks import without_setbacks
 from kb.log import Block
 from kb.log.lines import BlockLines
 
@@ -136,12 +138,21 @@ class Collector:
             total_lines=self._total,
             is_log=not self._short or is_log(texts) or (made_progress and not human_written),
             made_progress=made_progress,
-            ended_well=not (told or self._in_doubt) and ends_well(ended),
+            ended_well=(
+                not (told or self._in_doubt or is_remark(texts or ended)) and ends_well(ended)
+            ),
             in_doubt=self._in_doubt,
             told=told,
             human_written=human_written,
             has_chinese=any(map(has_chinese, texts)),
         )
+
+    def without_setbacks(self) -> str | None:
+        """A short log without what went wrong on the way and was made good; None if there is
+        nothing of that kind, or not all of it was made good."""
+        texts = [line.text for line in self._all_lines()] if self._short else []
+        left = without_setbacks(texts)
+        return None if left is None else "\n".join(left)
 
     def _made_progress(self, tail: Iterable[EvidenceLine]) -> bool:
         """The end shows steps, and does not stop in the middle of something."""

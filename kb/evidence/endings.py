@@ -7,17 +7,18 @@ problem may quote the happiest log.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise, takewhile
 
 from kb.evidence.markers import denies_failure
 from kb.evidence.notices import is_notice
+from kb.evidence.references import falls_short
 from kb.expression import Expression
 from kb.log.prefixes import split_prefix
 from kb.numbers import read_int
 from kb.rules import any_of, read_rows
-from kb.rules.rows import Ending
+from kb.rules.rows import Ending, Result
 
 END_LINES = 8
 """Last lines of a log in which a program says that it is done; summaries follow."""
@@ -35,7 +36,8 @@ _LOGGER = Expression(r"^[\w.<>/:-]{1,80}(?:\]|:| -|\)| >| \|)\W*")
 """The name of the logger behind the level."""
 
 _BEGINS = Expression(
-    r"\b(?:starting|started|begin(?:ning)?|launching|waiting|loading|saving|exporting|resum\w+|initiali[sz]\w*"
+    r"\b(?:starting|started|begin(?:ning)?|launching|waiting(?! (?:\d+ seconds )?for other agents)"
+    r"|loading|saving|exporting|resum\w+|initiali[sz]\w*"
     r"|connecting|(?:epoch|step|iter(?:ation)?|batch)[ :=\[#]{1,3}\d)|(?:\.\.\.|…)\s*$"
     r"|开始|正在|等待|进度|(?<![\d.])\d{1,2}%[|\]]|^\W*\d{1,2}%"
     r"|^(?:[\w.@~:/-]{1,80}[#$]|\$) \S|(?-i:[\u4e00-\u9fff]{7})",
@@ -46,7 +48,9 @@ _BEGINS = Expression(
 _WORD = Expression(r"[A-Za-z]{1,20}\W{0,5}")
 
 _AWAITS = Expression(
-    r"\b(?:waiting|waits?|will|would|should|expect\w*|until|stage)\b", re.IGNORECASE
+    r"\b(?:waiting(?! \d+ seconds for other agents)|waits?"
+    r"|will|would|should|expect\w*|until|stage)\b",
+    re.IGNORECASE,
 )
 """The end is still to come, or it is that of a part."""
 
@@ -73,7 +77,9 @@ _SO_MANY = Expression(
     r"(?:\b(?:uploaded|saved|wrote|written|copied|processed|merged|converted|completed|finished|done"
     r"|passed|succeeded|ok|verified|joined|loaded|synced|transferred|evaluated|downloaded)\b"
     r"|成功|完成|通过|已处理|已保存|已上传|就绪)[ :=,(\uff1a]{0,3}"
-    r"(?<!\d)(?P<some>\d{1,9}) ?(?:/|of|out of) ?(?P<all>\d{1,9})(?![\d./-])",
+    r"(?<!\d)(?P<some>\d{1,9}) ?(?:/|of|out of) ?(?P<all>\d{1,9})(?![\d./-])"
+    r"|(?<![\d./-])(?P<have>\d{1,9}) ?/ ?(?P<need>\d{1,9}) ?个?"
+    r"(?:分片|副本|节点|文件|进程|(?:shard|file|rank|worker|node|replica|part|host)s?\b)",
     re.IGNORECASE,
 )
 """Counted behind the word, as it goes on: uploaded 402/512."""
@@ -83,7 +89,7 @@ _TROUBLE = Expression(
     r"|giving up|restart(?:ing|ed)?|retry(?:ing)?"
     r"|panic(?:s|ked)?"
     r"|resubmit\w*|try #|attempt #?[2-9]|preempt\w*|evict\w*|drain\w*|emergency|spot notice"
-    r"|interrupt\w*|abort\w*|exhausted|(?<!as )expected|wanted|chance level"
+    r"|interrupt\w*|abort\w*|exhausted|(?<!as )expected(?![^()\n]{0,30}\))|wanted|chance level"
     r"|could(?: not|n't)|cannot|can't|did(?: not|n't)|unable to"
     r"|lost|went missing|stale|degraded|nan|inf|early stop\w*(?! satisfied)"
     r"|not (?:started|run|reported|returned|written|saved)|left out|gone|dropped|absent|missing"
@@ -91,6 +97,7 @@ _TROUBLE = Expression(
     r"|unreadable|mismatch|not reachable)\b"
     r"|\b(?:exited|exit|returned|code|status|rc)\b[\W_]{0,3}(?:with |code |status ){0,3}"
     r"[\W_]{0,3}-?[1-9]\d{0,2}\b(?! terminated)"
+    r"|^\|[^|]{1,60}\|\s*(?:skip|warn|fail)"
     r"|^-[rwx-]{9}\S?\s+\d+\s+\S+\s+\S+\s+0\s"  # a file without content
     r"|\b(?:utili[sz]ation|efficiency)\W{1,4}0(?:\.0\d?)?\s?%"
     r"|(?:返回值|返回码|退出码)\s*[:：=]?\s*-?[1-9]|(?<!无需)重启|重试|抢占|驱逐|中断|跳过|丢失"
@@ -100,8 +107,13 @@ _TROUBLE = Expression(
     re.IGNORECASE,
 )
 """Some of the work went wrong, though no line is marked as a failure: no all-clear then."""
-_NONE_BEFORE = Expression(r"(?:^|[,;(|]\s{0,3}|\band )0 (?:\w+ )?$")
-_COUNT = r"(?:[\u4e00-\u9fff]{0,4}[数率])?"
+_NONE_BEFORE = Expression(
+    r"(?:^|[,;(|]\s{0,3}|\band )0 (?:\w+ )?$|\bno (?:\w+ ){1,2}$"
+    r"|(?:没有|无|未(?:发现|出现)?)(?:任何)?$"
+)
+_COUNT = (
+    r"(?:[\u4e00-\u9fff]{0,4}(?:[数率]|迭代|步|样本|批次?)| (?:iterations|steps|samples|batches))?"
+)
 """How Chinese names the number of what went wrong."""
 _NONE_BEHIND = Expression(rf"\s{{0,4}}{_COUNT}\s{{0,4}}[:=：]?\s{{0,4}}0(?:\.0{{1,3}}%)?(?![\w.%])")
 _MAX_BESIDE = 40
@@ -144,6 +156,25 @@ _REACHED = Expression(
 _MIN_REACHED = 0.9
 """Share of the steps that were to be done; a log prints the last of them now and then."""
 
+_ALL_DONE = Expression(
+    r"(?:\b(?:step|iter(?:ation)?|epoch|trial|round|batch|sample|prompt|request|part|file|image)s?\b"
+    r"|第|迭代|步数?|轮数?|进度|回答|样本|请求)['\"]?\W{0,12}"
+    r"(?P<all>[1-9]\d*) ?/ {0,8}(?P=all)(?!\d)"
+    r"|^(?![^\n]*\bepoch\b)[^\n]{0,60}\b100%\|[^|\n]*\| ?(?P<bar>[1-9]\d*)/(?P=bar)\b"
+    r"|\bmax_(?:epochs|steps)=\d+` reached\b|\bEarlyStopping: stopping\b|早停[^\n]{0,30}停止训练"
+    r"|\bSignaling Trainer to stop\b|^epoch \d+: early stopping$|早停触发",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The last of the steps was done, or no more were needed."""
+_SAVES = Expression(
+    r"\b(?:saving|exporting|writing|uploading|restoring|testing|evaluating)\b"
+    r"|正在(?:保存|导出|写入|上传|评测)",
+    re.IGNORECASE,
+)
+_GOES_ON = Expression(
+    r"(?:\.\.\.|…)\s*$|正在|开始|等待|\b(?:saving|exporting|writing|uploading)\b", re.IGNORECASE
+)
+
 _WORDS_OF_SPEECH = Expression(
     r"\b(?:is|are|was|were|has|have|had|but|and|then|when|while|after|since|just|only|that|this"
     r"|these|those|it|its|they|them|there|not|nothing|again|says?|said|same|should|would|does|did"
@@ -163,6 +194,8 @@ _SHAPED = Expression(
     r"|\w+(?:\.\w+)+\(['\"])"  # a line of code, which Python prints below a warning
 )
 """How a line begins that a program prints, though it has no prefix that is known."""
+_PROMPT = Expression(r"(?:[\w.@~:/-]{1,80}[#$]|\$) \S")
+_TITLED = Expression(r"[\w-]{1,30}(?: [\w.-]{1,30}){0,3}(?::|\s{2,})\s*\S")
 _WARNS = Expression(r"(?<=\w)Warning: ")
 _REMARK = Expression(
     r"\s*(?:\((?!no )[^() ]{1,40}(?: [^() ]{1,40}){3,40}\)|\uff08[^\uff08\uff09]{4,200}\uff09)\s*"
@@ -172,14 +205,29 @@ _ASKS_STATUS = Expression(r"\becho \$\?\s*$")
 _TOLD = Expression(
     r"(?-i:\bI(?:'| [a-z]))|\bi(?:'(?:m|ve)| (?:am|have|get|see|run|ran|tried))\b"
     r"|\b(?:we|my|our|you|somebody|anyone|nobody|please|help|me)\b|\b(?:why|how) |\w'(?:t|s|re|m) "
-    r"|(?<!\$)[?\uff1f]!*\s*$|!{2,}|\b(?:still|yet|hangs?|stuck|weird|strange|slow|(?<!#)wrong"
+    r"|(?<!\$)[?\uff1f]!*\s*$|!{2,}",
+    re.IGNORECASE,
+)
+_COMPLAINED = Expression(
+    r"\b(?:still|yet|hangs?|stuck|weird|strange|slow|(?<!#)wrong"
     r"|never|nope|expected|instead|(?:al)?though|anyway|however|supposed|unusable|garbage|gibberish|nonsense)\b",
     re.IGNORECASE,
 )
+_HEADED = Expression(
+    r"^\s*(?:\[[^\]]{1,60}\]|(?:警告|信息|提示|注意|汇总|统计|结果|校验|评测)[:：]"
+    r"|(?!(?:note|ps|problem|issue|question|results?|actual|observed|symptom|edit|update|context|fyi|btw"
+    r"|but|so|also|now|then|and|still|me)\b)[\w.\[\]\"/-]{1,80}:(?:\s|$))",
+    re.IGNORECASE,
+)
+"""The head of a line that names who prints it: behind it, only words that no program has tell of a
+person."""
+_ASKED_IN_CHINESE = Expression(
+    r"[我咱帮吗呢吧]|请问|求助|怎么|为什么|为何|但|不过|却|可是|没反应|卡(?:住|死)|不对|奇怪"
+)
 _TOLD_IN_CHINESE = Expression(
-    r"[我咱帮吗呢吧啊了都就还也才又]|起不来|请问|求助|怎么|为什么|为何|什么|但|不过|却|可是|结果(?:却|就|还)|然后"
+    r"[我咱帮吗呢吧啊]|了(?!解)|都(?!市)|就(?!绪|位|地)|还(?!原|款)|也|才(?!能)|又|起不来|请问|求助|怎么|为什么|为何|什么|但|不过|却|可是|结果(?:却|就|还)|然后"
     r"|卡(?:住|死|在|着|很)|不动|没反应|没有反应|不退|不结束|一直|突然|从来|不对|不正常|很慢|太慢|变慢"
-    r"|奇怪|没有(?!错误|失败|异常|发现)|[没不]报错|没[变动少多人用]|[昨前今]天|[上这]周|上个?月|[早晚]上|[上下]午|半夜|凌晨"
+    r"|奇怪|没有(?!错误|失败|异常|发现|丢失|超时|遗漏|降频)|[没不]报错|没[变动少多人用]|[昨前今]天|[上这]周|上个?月|[早晚]上|[上下]午|半夜|凌晨"
     r"|从\s*[\d.]+\s*\S{0,8}\s*(?:涨|掉|降|升|变|跌|减|慢)"
 )
 """Particles and words of people; programs leave them out."""
@@ -189,21 +237,36 @@ def ends_well(lines: Sequence[str]) -> bool:
     """Whether the last lines of a log say that the work is done."""
     spoken = [line for line in lines if line.strip()][-END_LINES:]
     told = [line for line in _with_statuses(spoken) if says_end(line) or not is_notice(line)]
+    is_over = _ALL_DONE.search("\n".join(spoken)) is not None
     return (
-        _end_with_work(told)
-        and not any(_is_in_trouble(line) or _is_partly_done(line) for line in told)
+        _end_with_work(told, is_over=is_over)
+        and not any(map(_is_no_success, told))
         and not _is_left_undone(told)
         and not _is_cut_short(told)
     )
 
 
-def _end_with_work(lines: Sequence[str]) -> bool:
-    behind = list(takewhile(lambda line: not says_end(line), reversed(lines)))
-    return (
-        len(behind) < len(lines)
-        and not any(map(_BEGINS.search, behind))
-        and not all(map(_is_one_word, lines))
+def _is_no_success(line: str) -> bool:
+    return _is_in_trouble(line) or _is_partly_done(line) or falls_short(line)
+
+
+def _end_with_work(lines: Sequence[str], *, is_over: bool) -> bool:
+    """Whether the end is told, or a result where all of the work was done, and nothing begins
+    behind it. What begins to be saved behind an end, and then is saved, is a part of it."""
+    ended, kept = _last_of(lines, says_end), _last_of(lines, has_result)
+    if ended < 0 and not (is_over and kept >= 0):
+        return False
+    behind = (
+        line
+        for place, line in enumerate(lines)
+        if place > max(ended, kept) or (place > ended >= 0 and not _SAVES.search(line))
     )
+    return not any(map(_BEGINS.search, behind)) and not all(map(_is_one_word, lines))
+
+
+def _last_of(lines: Sequence[str], says: Callable[[str], bool]) -> int:
+    """The place of the last line of which that is true; below 0 without one."""
+    return max((place for place, line in enumerate(lines) if says(line)), default=-1)
 
 
 def _with_statuses(lines: Sequence[str]) -> Iterator[str]:
@@ -225,7 +288,10 @@ def _is_in_trouble(line: str) -> bool:
 def _is_left_undone(lines: Iterable[str]) -> bool:
     """Whether the last count of what is done lacks some."""
     counts = [found for line in lines for found in _SO_MANY.finditer(line)]
-    return bool(counts) and int(counts[-1]["some"]) < int(counts[-1]["all"])
+    if not counts:
+        return False
+    last = counts[-1]
+    return int(last["some"] or last["have"]) < int(last["all"] or last["need"])
 
 
 def _is_cut_short(lines: Sequence[str]) -> bool:
@@ -294,25 +360,47 @@ def pasted_part(lines: Sequence[str]) -> slice:
 
 
 def _speaks_for_sure(line: str) -> bool:
-    return (
-        _is_prose(line)
-        and not _SHAPED.match(line)
-        and bool(_TOLD.search(line) or _TOLD_IN_CHINESE.search(line))
-    )
+    words = (_TOLD, _COMPLAINED, _TOLD_IN_CHINESE)
+    return _is_prose(line) and not _SHAPED.match(line) and any(told.search(line) for told in words)
+
+
+def has_shape(line: str, *, alone: bool) -> bool:
+    """Whether a line begins as a program's does: with a prefix or, where it does not stand alone,
+    in another form that people rarely write."""
+    text = split_prefix(line).text
+    if text != line or _LEVEL.match(line):
+        return True
+    return not alone and bool(_SHAPED.match(text) or _PROMPT.match(text) or _TITLED.match(text))
 
 
 def _is_prose(line: str) -> bool:
-    if _TOLD_IN_CHINESE.search(line) or _REMARK.fullmatch(line):
+    if is_notice(line):
+        return False
+    is_headed = _HEADED.match(line) is not None
+    if (_ASKED_IN_CHINESE if is_headed else _TOLD_IN_CHINESE).search(line):
         return True
     text = split_prefix(line).text
-    if text != line or _LEVEL.match(line) or _WARNS.search(line) or is_notice(line):
+    if _REMARK.fullmatch(line):
+        return True
+    if text != line or _LEVEL.match(line) or _WARNS.search(line):
         return False  # a program's prefix stands in front
-    if _TOLD.search(text):
+    if _TOLD.search(text) or (not is_headed and _COMPLAINED.search(text)):
         return True
     if _SHAPED.match(text):
         return False
     speech = len(_WORDS_OF_SPEECH.findall(text)) + len(_SMALL_WORDS.findall(text)) / 2
     return speech >= _MIN_SPEECH and speech >= _MIN_SPEECH_SHARE * len(text.split())
+
+
+def has_result(line: str) -> bool:
+    """Whether a line says that something is left behind by the work."""
+    return not _GOES_ON.search(line) and any(map(_any_result().search, _messages(line)))
+
+
+@cache
+def _any_result() -> re.Pattern[str]:
+    rows = read_rows("endings", "result", Result)
+    return any_of((row.pattern for row in rows), re.IGNORECASE)
 
 
 @cache

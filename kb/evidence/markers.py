@@ -102,7 +102,7 @@ _DENIED = Expression(
     r"|\b(?:errors?|critical)(?! on\b)(?: (?!gpu|rank|node|device)\w+){0,4}\s*:\s+0(?:x0+)?\s*$"
     r"|\b(?:state|status)%?\d*[ ,|]+exitcode\b|\btime_?limit=(?:[\d:-]+|unlimited)\b"
     r"|\brecent failures:$|\bwarnings\s+errors\b"
-    r"|(?:错误|失败|异常|超时|跳过|丢失|中断|闪断|告警|\bnan)\s?(?:[\u4e00-\u9fff]{0,4}[数率])?"
+    r"|(?:错误|失败|异常|超时|跳过|丢失|中断|闪断|告警|\bnan)\s?(?:[\u4e00-\u9fff]{0,4}[数率]|迭代|步|样本|批次?)?"
     r"\s*[:：=为]?\s*0(?:\.0+)?(?![.\d])"
     r"|退出码\s*[:：]?(?:\s*[\w.-]{1,30}[=:]\s?0(?!\d))+\s*$|0\s*个?(?:错误|失败|异常)"
     r"|(?:无|没有|未发现)(?:任何)?(?:错误|失败|异常)"

@@ -17,7 +17,7 @@ from kb.rules.rows import Host, Row, Time
 RowT = TypeVar("RowT", bound=Row)
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_PATTERNS = frozenset(("pattern", "opens", "closes", "sign", "about"))
+_PATTERNS = frozenset(("pattern", "opens", "closes", "sign", "about", "overcome"))
 """The keys whose placeholders are replaced."""
 _GROUP = re.compile(r"\?P<\w+>")
 

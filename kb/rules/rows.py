@@ -119,6 +119,17 @@ class Ending(Rule, frozen=True, kw_only=True):
     """How a program says that its work is done, as a whole and without a failure."""
 
 
+class Result(Rule, frozen=True, kw_only=True):
+    """What a program leaves behind at its end, and on its way."""
+
+
+class Setback(Rule, frozen=True, kw_only=True):
+    """What went wrong on the way, and how a later line says that it was made good."""
+
+    overcome: str
+    """The form of that line; `<of>` stands for what the first line names."""
+
+
 class Notice(Rule, frozen=True, kw_only=True):
     """What reads like trouble and is none, wherever it stands."""
 

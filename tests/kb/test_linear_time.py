@@ -55,14 +55,17 @@ from kb.evidence.accelerators import (
     products_in,
     required_hardware,
 )
-from kb.evidence.endings import ends_well, is_told_by_a_person, raises_doubt
+from kb.evidence.endings import ends_well, has_result, is_told_by_a_person, raises_doubt
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.markers import MARKERS, Grade, grade_line
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
 from kb.evidence.notices import is_notice
 from kb.evidence.paces import slowness_in
+from kb.evidence.references import falls_short
+from kb.evidence.remarks import is_remark
 from kb.evidence.secrets import mask_secrets, without_secrets
+from kb.evidence.setbacks import without_setbacks
 from kb.evidence.stacks import read_stack
 from kb.evidence.systems import systems_in
 from kb.job.attribution import attribute_lines, prescan
@@ -214,6 +217,10 @@ FUNCTIONS: dict[str, Reader] = {
     "grade_line": Reader(lambda text: grade_line(text, _MARKERS)),
     "is_human_written": Reader(is_human_written),
     "ends_well": Reader(lambda text: ends_well([text])),
+    "has_result": Reader(has_result),
+    "falls_short": Reader(falls_short, ("accuracy 0.5 (previous ",)),
+    "is_remark": Reader(lambda text: [is_remark([text]), is_remark([text] * 4)]),
+    "without_setbacks": Reader(lambda text: without_setbacks([f"part 3 failed {text}", text])),
     "is_notice": Reader(is_notice),
     "is_told_by_a_person": Reader(lambda text: is_told_by_a_person([text])),
     "raises_doubt": Reader(lambda text: [raises_doubt(text, ""), raises_doubt("", text)]),

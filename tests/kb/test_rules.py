@@ -21,7 +21,7 @@ from kb.evidence.accelerators import (
     products_in,
     required_hardware,
 )
-from kb.evidence.endings import is_told_by_a_person, says_end
+from kb.evidence.endings import has_result, is_told_by_a_person, says_end
 from kb.evidence.facts import find_facts
 from kb.evidence.glossary import translate
 from kb.evidence.marked import MarkedBlock
@@ -29,6 +29,7 @@ from kb.evidence.markers import DOUBTS, MARKER_PATTERNS, Grade, grade_line
 from kb.evidence.notices import is_notice
 from kb.evidence.reasons import reasons_in
 from kb.evidence.secrets import mask_secrets
+from kb.evidence.setbacks import is_overcome, without_setbacks
 from kb.evidence.systems import alternatives, full_names
 from kb.job.attempt import Attempt
 from kb.job.attribution import attribute_lines, prescan
@@ -62,8 +63,10 @@ from kb.rules.rows import (
     Notice,
     Prefix,
     Reason,
+    Result,
     Rule,
     Secret,
+    Setback,
     Speaker,
     System,
     Time,
@@ -385,6 +388,25 @@ def test_an_ending_says_that_the_work_is_done(row: Ending) -> None:
         assert says_end(example), example
     for example in row.not_examples:
         assert not says_end(example), example
+
+
+@each(*read_rows("endings", "result", Result))
+def test_a_result_is_left_behind(row: Result) -> None:
+    for example in row.examples:
+        assert has_result(example), example
+    for example in row.not_examples:
+        assert not has_result(example), example
+
+
+@each(*read_rows("setbacks", "setback", Setback))
+def test_a_setback_is_answered_by_a_later_line(row: Setback) -> None:
+    for example in row.examples:
+        lines = example.split("\n")
+        assert is_overcome(row, lines, 0), example
+        assert without_setbacks(lines) == ["", *lines[1:]], example
+        assert without_setbacks(lines[:1]) is None, example
+    for example in row.not_examples:
+        assert without_setbacks(example.split("\n")) is None, example
 
 
 @each(*read_rows("endings", "notice", Notice))

@@ -337,6 +337,7 @@ ENDED_WELL = {
     "accounting": ACCOUNTED,
     "installer": INSTALLED,
     "known notice": WITHOUT_LIBAIO,
+    "every check of a table": DIAGNOSED,
 }
 
 
@@ -351,7 +352,6 @@ def test_what_ends_well_is_healthy(lines: list[str], knowledge: KnowledgeBase) -
     [
         SERVED,  # it may hang since its last answer
         PODS,
-        DIAGNOSED,
         [*SERVED, "$ date", "Tue May  6 05:48:40 UTC 2026"],
         [*SERVED, "(nothing more since forty minutes)"],
         [SERVED[0], ANSWERED.format(9).replace("200 OK", "502 Bad Gateway"), *SERVED[1:]],
