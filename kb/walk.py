@@ -20,6 +20,14 @@ def files_below(directory: Path, on_closed: OnClosed = ignore_closed) -> Iterato
 
     Links to directories are not followed, so there are no loops. `on_closed` is told of a folder
     that cannot be listed, be it the first one.
+    """
+    return (entry for entry in entries_below(directory, on_closed) if not _is_folder(entry))
+
+
+def entries_below(
+    directory: Path, on_closed: OnClosed = ignore_closed
+) -> Iterator[os.DirEntry[str]]:
+    """Yield the folders below a directory as well, each before what is in it.
 
     `os.walk` and `Path.glob` call themselves in Python 3.11, and fail where a path has a thousand
     levels.
@@ -37,6 +45,7 @@ def files_below(directory: Path, on_closed: OnClosed = ignore_closed) -> Iterato
             if _is_folder(entry):
                 if not entry.name.startswith("."):
                     pending.append(entry.path)
+                    yield entry
             elif is_regular(entry) or _is_broken(entry):
                 yield entry
 

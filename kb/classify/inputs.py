@@ -6,10 +6,12 @@ A unit is a path or a URL. With unit `file`, each file is a unit, however it was
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import itertools
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import StrEnum
@@ -21,6 +23,7 @@ from kb.errors import KbError, LogError, MissingExtraError
 from kb.log import Log, Source
 from kb.log.reader import Readable, log_files
 from kb.paths import expand_user
+from kb.walk import entries_below
 
 
 class Unit(StrEnum):
@@ -37,6 +40,8 @@ _NO_LOG = re.compile(
     re.IGNORECASE,
 )
 """What lies beside logs and is none. Whoever means such a file names it."""
+_ANY_DEPTH = "**"
+"""The part of a pattern that stands for any number of folders."""
 _BEGINNING_BYTES = 200
 _DOCUMENT = re.compile(rb"\s*[\[{]\s*\n")
 """How a file of JSON begins that is one document; a log has an object in each line."""
@@ -106,11 +111,7 @@ def _hits(argument: str) -> list[str]:
     # Not pathlib: its patterns cannot be absolute, and it raises on names that are too long.
     if os.path.lexists(argument):
         return [argument]
-    try:
-        return _matching(str(expand_user(argument)))
-    except RecursionError as error:
-        why = "directories lie too deep for a pattern; name the directory instead"
-        raise LogError(argument, why) from error
+    return _matching(str(expand_user(argument)))
 
 
 def _matching(pattern: str) -> list[str]:
@@ -118,20 +119,51 @@ def _matching(pattern: str) -> list[str]:
     several `**` find each path in as many ways as they can share its folders."""
     found = [""]
     for before, part in itertools.pairwise(("", *PurePath(pattern).parts)):
-        if not before == part == "**":
-            found = list(dict.fromkeys(hit for base in found for hit in _within(base, part)))
+        if part != _ANY_DEPTH:
+            found = [hit for base in found for hit in _within(base, part)]
+        elif before != part:
+            starts = _each_directory_once(found)
+            found = list(dict.fromkeys(hit for base in starts for hit in _at_any_depth(base)))
     directories = pattern.endswith(os.sep)
     return [hit for hit in found if hit and (not directories or os.path.isdir(hit))]  # noqa: PTH112
 
 
 def _within(base: str, part: str) -> Iterator[str]:
     """The paths that one part of a pattern matches in a directory; "" is the current one."""
-    if base and not os.path.isdir(base):  # noqa: PTH112  Path raises on a name that is too long
-        return
-    if part == "**" and not base:
-        yield base
-    for hit in glob.glob(os.path.join(glob.escape(base), part), recursive=True):  # noqa: PTH118, PTH207
-        yield hit.rstrip(os.sep) or hit
+    if glob.has_magic(part):
+        names = [name for name in _names(base) if part.startswith(".") or not name.startswith(".")]
+        yield from (os.path.join(base, name) for name in fnmatch.filter(names, part))  # noqa: PTH118
+    elif os.path.lexists(path := os.path.join(base, part)):  # noqa: PTH118
+        yield path
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder or os.curdir)  # noqa: PTH208  Path raises on odd names
+    except OSError:  # it is no folder, or a closed one
+        return []
+
+
+def _each_directory_once(paths: Iterable[str]) -> list[str]:
+    """The directories among the paths, each under its first name: by links, one may be found under
+    any number of them."""
+    directories: dict[tuple[int, int], str] = {}
+    for path in paths:
+        with suppress(OSError):
+            found = os.stat(path or os.curdir)  # noqa: PTH116
+            if stat.S_ISDIR(found.st_mode):
+                directories.setdefault((found.st_dev, found.st_ino), path)
+    return list(directories.values())
+
+
+def _at_any_depth(base: str) -> Iterator[str]:
+    """A directory and all below it that is not hidden, as if the directory itself were named: links
+    to others are not followed, because one that leads upwards has no end."""
+    yield base
+    here = "" if base else f"{os.curdir}{os.sep}"
+    for entry in entries_below(Path(base)):
+        if not entry.name.startswith("."):
+            yield entry.path.removeprefix(here)
 
 
 def _files_below(path: str) -> Iterator[str]:

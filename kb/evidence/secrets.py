@@ -32,7 +32,7 @@ _MAX_PASSES = 8
 finds nothing. More are bounded, because only a text made for it needs them."""
 _LONG_WORD = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))(?=[^\s\"'<>]{16})"
 """A token is a long word; in a quoted text, `\\n` stands before it."""
-
+_REST_OF_WORD = re.compile(r"(?<=[A-Za-z0-9_-])[A-Za-z0-9_-]++")
 
 _PLACEHOLDER = Expression(
     r"""\W{0,3}(?:[*•.]{3,}|(?:sk-|hf_)?[xX]{6,}|REDACTED|MASKED|HIDDEN|\{\{[^{}]*\}\}|\$\{[^{}]*\}"""
@@ -256,7 +256,16 @@ def _find(detector: Detector, text: str, first: int, last: int) -> Iterator[Foun
             start, end = match.span(group)
             found = text[start:end].translate(_no_masks())
             if found and not _PLACEHOLDER.fullmatch(found):
-                yield Found(start, end, detector.labels[group - 1 if several else 0])
+                yield Found(
+                    start, _end_of_word(text, end), detector.labels[group - 1 if several else 0]
+                )
+
+
+def _end_of_word(text: str, end: int) -> int:
+    """Where the word ends in which a secret does: of a key that is longer than its vendor made them
+    when the row was written, no end is left."""
+    rest = _REST_OF_WORD.match(text, end)
+    return rest.end() if rest else end
 
 
 def _hide(find: Callable[[_Lines], Iterable[Found]], lines: _Lines) -> _Lines:

@@ -65,6 +65,10 @@ _ZSTD_MAGICS = (
 """Of a frame, and of the sixteen kinds of frames to skip; pzstd begins with one (RFC 8878)."""
 
 
+Check = Callable[[Path, Path], None]
+"""Is told of a file and of the directory below which it was found, before it is opened."""
+
+
 class Readable(Protocol):
     """A stream of bytes."""
 
@@ -240,13 +244,16 @@ class Log:
         return cls([Source(None, lambda: nullcontext(raw))])
 
     @classmethod
-    def from_paths(cls, paths: Iterable[Path]) -> Log:
-        """Files, and all files below directories, named relative to the directory.
+    def from_paths(
+        cls, paths: Iterable[Path], check: Check = lambda _file, _directory: None
+    ) -> Log:
+        """Files, and all files below directories, named relative to the directory. A file below a
+        directory is a loss where `check` raises an error.
 
         Raises:
             LogError: a path does not exist, or is a device or directory that cannot be read.
         """
-        return cls(source for path in paths for source in _sources(path))
+        return cls(source for path in paths for source in _sources(path, check))
 
     def blocks(self) -> Iterator[Block]:
         """Yield the lines of all sources, one source after the other."""
@@ -271,7 +278,7 @@ class Log:
         return found
 
 
-def _sources(path: Path) -> Iterator[Source]:
+def _sources(path: Path, check: Check) -> Iterator[Source]:
     try:
         found = path.stat()
     except OSError as error:
@@ -280,16 +287,7 @@ def _sources(path: Path) -> Iterator[Source]:
         raise LogError(path, "no file has such a name") from error
     mode, device = found.st_mode, found.st_dev
     if stat.S_ISDIR(mode):
-        closed: list[Path] = []
-        files = sorted(log_files(path, closed.append))
-        if path in closed:
-            raise LogError(path, "the directory may not be listed; change its permissions")
-        if not (files or closed):
-            raise LogError(path, "the directory contains no files")
-        # To open a closed folder fails with the reason, as with a closed file.
-        all_paths = (*files, *closed)
-        for one in all_paths:
-            yield from _regular(one, str(one.relative_to(path)), one_of_many=True)
+        yield from _sources_below(path, check)
     elif device in _kernel_devices():
         raise LogError(path, "a kernel file may never end; copy its text to a regular file")
     elif stat.S_ISREG(mode):
@@ -298,6 +296,24 @@ def _sources(path: Path) -> Iterator[Source]:
         yield _file(path, path.name)
     else:
         raise LogError(path, "it is neither a file nor a directory")
+
+
+def _sources_below(directory: Path, check: Check) -> Iterator[Source]:
+    closed: list[Path] = []
+    files = sorted(log_files(directory, closed.append))
+    if directory in closed:
+        raise LogError(directory, "the directory may not be listed; change its permissions")
+    if not (files or closed):
+        raise LogError(directory, "the directory contains no files")
+    # To open a closed folder fails with the reason, as with a closed file.
+    for path in (*files, *closed):
+        name = str(path.relative_to(directory))
+        try:
+            check(path, directory)
+        except LogError as error:
+            yield Source(name, partial(_refuse, error), one_of_many=True)
+        else:
+            yield from _regular(path, name, one_of_many=True)
 
 
 def log_files(directory: Path, on_closed: OnClosed) -> Iterator[Path]:
@@ -323,6 +339,10 @@ def _reason(error: Exception) -> str:
         most = _MAX_WINDOW_BYTES >> 20
         return f"it asks for more than {most} MB of memory; unpack it with `zstd -d --long=31`"
     return f"it is damaged: {error}" if isinstance(error, _DAMAGE) else reason(error)
+
+
+def _refuse(error: LogError) -> AbstractContextManager[Readable]:
+    raise error
 
 
 def _file(path: Path, name: str, *, one_of_many: bool = False) -> Source:

@@ -1,4 +1,5 @@
-"""What was asked before the client closed its end is answered; of itself, the SDK ends at once."""
+"""What was asked before the client closed its end is answered; of itself, the SDK ends at once. And
+what the SDK cannot read is refused."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
+
+from kb.serve.unreadable import refusals
 
 LAST_SECONDS = 10.0
 """After the last message of a client, for the answers that it waits for."""
@@ -28,11 +31,16 @@ async def answered_to_the_last(
     asked is answered."""
     into, received = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, out = anyio.create_memory_object_stream[SessionMessage]()
+    refused = answers.clone()
     waiting: set[RequestId] = set()
 
     async def take_in() -> None:
-        async with into:
+        async with into, refused:
             async for one in reading:
+                if (answers_to_it := refusals(one)) is not None:
+                    for answer in answers_to_it:
+                        await refused.send(answer)
+                    continue
                 _note_call(one, waiting)
                 await into.send(one)
             with anyio.move_on_after(LAST_SECONDS):

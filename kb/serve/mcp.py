@@ -4,7 +4,6 @@ stdio and over streamable HTTP. All that they answer comes from the desk."""
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -64,6 +63,7 @@ from kb.serve.tools import (
     TOOLS,
     prompt,
 )
+from kb.serve.unreadable import identifier, readable, to_refuse
 from kb.service.input import bounded_lines
 from kb.service.service import Service
 
@@ -77,15 +77,8 @@ PATH = "/mcp"
 MAX_MESSAGE_BYTES = 1 << 22
 """Of a call, as the SDK has it over HTTP; a longer one is not read."""
 _TOO_LARGE = f"the call has more than {MAX_MESSAGE_BYTES >> 20} MB; name a large log in `paths`"
-_NO_CALL = "the call cannot be read; `params` has to be an object, not nested too deeply"
-_REFUSED = {"(too large)": _TOO_LARGE, "(unreadable)": _NO_CALL}
-"""Tools that are called in the place of one whose call the SDK does not read, and why: it answers
-nothing, and the client would wait for ever."""
-_TOO_LARGE_TOOL, _UNREADABLE_TOOL = _REFUSED
-_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
-_IDENTIFIER = re.compile(rb'"id"\s{0,9}:\s{0,9}(\d{1,18}|"[\w-]{1,100}")\s{0,9}[,}]')
-_END_BYTES = 300
-"""Of a call, at its beginning and at its end, where its id stands beside the arguments."""
+_TOO_LARGE_TOOL = "(too large)"
+"""The tool that is called in the place of a call that is not read: so a model is told why."""
 _ROOTS = "roots"
 """The key by which a client answers what its roots are."""
 _PATIENCE_SECONDS = 10.0
@@ -233,38 +226,20 @@ class _Messages:
     """The lines of a stream for the SDK, which reads one at a time whatever its length."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._lines = bounded_lines(stream, MAX_MESSAGE_BYTES, _refusable)
+        self._lines = bounded_lines(stream, MAX_MESSAGE_BYTES, _too_large)
 
     def readline(self) -> str:
         """The next line with its end, or nothing at the end of the stream."""
-        return next((f"{_readable(line or '')}\n" for line in self._lines), "")
+        return next((f"{readable(line or '')}\n" for line in self._lines), "")
 
 
-def _readable(line: str) -> str:
-    """A message that the SDK reads, in the place of one that it would not."""
-    try:
-        message = json.loads(line)
-        is_call = not isinstance(message, dict) or isinstance(message.get("params", {}), dict)
-    except ValueError:
-        return line
-    except RecursionError:
-        is_call = False
-    if not is_call:
-        return _refusable(line.encode(), line.encode(), _UNREADABLE_TOOL) or line
-    if _HALF_CHARACTER.search(line):
-        return replace_surrogates(json.dumps(message, ensure_ascii=False))
-    return line
-
-
-def _refusable(beginning: bytes, end: bytes, tool: str = _TOO_LARGE_TOOL) -> str | None:
+def _too_large(beginning: bytes, end: bytes) -> str:
     """In the place of a call, one with its id that is refused."""
-    found = (
-        _IDENTIFIER.findall(beginning[:_END_BYTES])[:1]
-        or _IDENTIFIER.findall(end[-_END_BYTES:])[-1:]
-    )
-    params = {"name": tool}
-    call = {"jsonrpc": "2.0", "method": "tools/call", "params": params}
-    return json.dumps({"id": json.loads(found[0]), **call}) if found else None
+    found = identifier(beginning, end)
+    if found is None:
+        return to_refuse([None])
+    params = {"name": _TOO_LARGE_TOOL}
+    return json.dumps({"jsonrpc": "2.0", "id": found, "method": "tools/call", "params": params})
 
 
 class _Protocol:
@@ -283,8 +258,8 @@ class _Protocol:
     async def call_tool(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        if params.name in _REFUSED:
-            return _refused(_REFUSED[params.name], _ADVICE)
+        if params.name == _TOO_LARGE_TOOL:
+            return _refused(_TOO_LARGE, _ADVICE)
         tool = TOOLS.get(params.name)
         if tool is None:
             sentence = unknown("tool", params.name, TOOLS, "call one that is allowed")

@@ -10,19 +10,18 @@ from urllib.parse import unquote, urlsplit
 
 from kb.errors import LogError
 from kb.log import Log
-from kb.log.reader import log_files
-from kb.walk import ignore_closed
 
 _HOW_TO_ALLOW = "start the server with --root DIR, or paste the lines as text"
 
 
 def open_below(paths: Sequence[str], roots: Sequence[Path]) -> Log:
-    """The files and directories as one log.
+    """The files and directories as one log. A link in a directory that leads out of it is not
+    followed, and is a loss.
 
     Raises:
         LogError: one is not below a root, or is neither a file nor a directory.
     """
-    return Log.from_paths([_allowed(path, roots) for path in paths])
+    return Log.from_paths([_allowed(path, roots) for path in paths], _check_link)
 
 
 def roots_of(uris: Iterable[str]) -> Iterator[Path]:
@@ -61,14 +60,11 @@ def _below(root: Path, name: str) -> Path | None:
 
 def _check_kind(path: Path, name: str) -> None:
     mode = path.stat().st_mode
-    if stat.S_ISDIR(mode):
-        _check_links(path)
-    elif not stat.S_ISREG(mode):
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         raise LogError(name, "it is neither a file nor a directory")
 
 
-def _check_links(directory: Path) -> None:
+def _check_link(file: Path, directory: Path) -> None:
     """Links of a directory may lead anywhere."""
-    for file in log_files(directory, ignore_closed):
-        if not os.path.realpath(file).startswith(f"{directory}{os.sep}"):
-            raise LogError(file.name, "it is a link that leads out of its directory; remove it")
+    if not os.path.realpath(file).startswith(f"{directory}{os.sep}"):
+        raise LogError(file.name, "it is a link that leads out of its directory")

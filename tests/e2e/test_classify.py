@@ -159,6 +159,36 @@ def test_inputs_are_named_in_many_ways(
     assert names(run.stdout) == found, run.stderr
 
 
+TREES = {
+    "one below, one above": {"latest": "run1", "run1/parent": ".."},
+    "itself and above": {"here": ".", "run1/up": ".."},
+    "six above": {f"r{number}/up": ".." for number in range(6)},
+    "sideways": {f"r{one}/{other}": f"../r{other}" for one in range(4) for other in range(4)},
+    "all of the system": {"run1/all": "/"},
+}
+"""Links in a directory with a log, and where they lead."""
+
+
+@pytest.mark.parametrize("links", TREES.values(), ids=TREES)
+@pytest.mark.parametrize("pattern", ["**/*.log", "**/**/*.log", "**"])
+def test_a_pattern_goes_through_no_link_to_a_directory(
+    small_installation: Small, tmp_path: Path, links: dict[str, str], pattern: str
+) -> None:
+    for link, target in links.items():
+        (tmp_path / link).parent.mkdir(exist_ok=True)
+        (tmp_path / link).symlink_to(target)
+    (tmp_path / "run1").mkdir(exist_ok=True)
+    (tmp_path / "a.log").write_bytes(CALM + XID)
+    (tmp_path / "run1" / "b.log").write_bytes(CALM + DONE)
+    run = subprocess.run(
+        [sys.executable, "-m", "kb", "classify", "--format", "jsonl", *ALONE, tmp_path / pattern],
+        capture_output=True,
+        timeout=PATIENCE_S,
+        env=small_installation.environment(),
+    )
+    assert names(run.stdout) == ["a.log", "b.log"]
+
+
 def test_a_path_of_a_list_that_is_gone_costs_no_other(kb: Run, logs: Path) -> None:
     paths = [
         logs / "a.log",

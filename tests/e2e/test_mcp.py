@@ -259,19 +259,46 @@ def test_a_call_that_is_too_large_is_refused(small: Small, identifier_stands: st
     assert "name a large log in `paths`" in refused["content"][0]["text"]
 
 
-@pytest.mark.parametrize(
-    ("params", "is_error"),
-    [
-        (r'{"name": "search", "arguments": {"query": "\ud83d nccl"}}', False),
-        ("[1]", True),
-        ("[" * 100_000 + "]" * 100_000, True),
-    ],
-    ids=["half a character", "a list", "deep"],
-)
-def test_odd_calls_are_answered(small: Small, params: str, is_error: bool) -> None:
-    """What the SDK does not read, it leaves without an answer, and the client waits for ever."""
+@pytest.mark.parametrize("sign", [r"\ud83d", "\t"], ids=["half a character", "a raw tab"])
+def test_a_call_with_an_odd_sign_is_answered(small: Small, sign: str) -> None:
+    params = f'{{"name": "search", "arguments": {{"query": "{sign} nccl"}}}}'
     call = f'{{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {params}}}\n'
-    assert answered_between(small, call.encode())["result"].get("isError", False) is is_error
+    (answer,) = answers_to(small, call.encode())
+    assert (answer["id"], "result" in answer) == (7, True)
+
+
+_CALL = '"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": '
+_PARAMS = '{"name": "search", "arguments": {"query": "nccl", "limit": 1}}'
+BROKEN = {
+    "a list for an object": (f"{{{_CALL}[1]}}", [7]),
+    "deep": (f"{{{_CALL}{'[' * 100_000}{']' * 100_000}}}", [7]),
+    "many digits": (f"{{{_CALL}{_PARAMS.replace('1', '1' * 5_000)}}}", [7]),
+    "a comma too many": (f"{{{_CALL}{_PARAMS},}}", [7]),
+    "cut off": (f"{{{_CALL}{_PARAMS[:30]}", [7]),
+    "no method": ('{"jsonrpc": "2.0", "id": 7}', [7]),
+    "no version": ('{"id": "a-7", "method": "tools/list"}', ["a-7"]),
+    "a number with a point as id": ('{"jsonrpc": "2.0", "id": 7.0, "method": "tools/list"}', [7]),
+    "a list as id": ('{"jsonrpc": "2.0", "id": [7], "method": "tools/list"}', [None]),
+    "several at once": (f"[{json.dumps(LIST)}, {{{_CALL}{_PARAMS}}}, 1]", [2, 7, None]),
+    "none at once": ("[]", [None]),
+    "no JSON": ("hello", [None]),
+    "a blank line": ("", []),
+    "no call, but what is told": ('{"jsonrpc": "2.0", "method": "x", "params": [1]}', []),
+    "a broken answer": ('{"jsonrpc": "2.0", "id": 7, "result": [1]}', []),
+}
+"""What no server can read, and under which ids it is refused."""
+
+
+@pytest.mark.parametrize(("call", "identifiers"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_call_is_refused_under_its_id(
+    small: Small, call: str, identifiers: list[Any]
+) -> None:
+    """What the SDK does not read, it leaves without an answer, and the client waits for ever."""
+    answers = answers_to(small, f"{call}\n".encode())
+    assert [answer["id"] for answer in answers] == identifiers
+    for answer in answers:
+        assert answer["error"]["code"] in (-32700, -32600)
+        assert answer["error"]["message"].startswith("the call cannot be read; ")
 
 
 @pytest.mark.parametrize(
@@ -297,6 +324,18 @@ def test_an_agent_that_goes_away_ends_it_quietly(small: Small) -> None:
     run = small.kb(program=("bash", "-c", command), stdin=lines(INITIALIZE))
     assert run.returncode == 141
     assert run.stderr == b""
+
+
+def answers_to(small: Small, call: bytes) -> list[Any]:
+    """The answers to a line amid others that are answered as well."""
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    ping = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}
+    run = small.kb("mcp", stdin=lines(INITIALIZE, initialized) + call + lines(ping))
+    assert (run.returncode, run.stderr) == (0, b"")
+    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    others = [answer for answer in answers if answer["id"] not in (1, "ping")]
+    assert len(answers) == len(others) + 2
+    return others
 
 
 def answered_between(small: Small, call: bytes) -> Any:

@@ -412,9 +412,8 @@ def test_directories_of_any_depth_are_read(deep: Path) -> None:
     assert len(list(markdown_files(deep))) == 2
 
 
-def test_a_pattern_into_any_depth_is_one_sentence_or_the_files(deep: Path) -> None:
-    with pytest.raises(Exception, match="name the directory instead"):
-        find_units([f"{deep}/**/*.log"], Unit.FILE)
+def test_a_pattern_into_any_depth_finds_the_files(deep: Path) -> None:
+    assert len(find_units([f"{deep}/**/*.log"], Unit.FILE)) == 2
 
 
 # --- settings

@@ -183,6 +183,19 @@ def test_what_a_pattern_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find_units(["b.log", "./b.log", str(Path.cwd() / "b.log")], Unit.FILE) == ["b.log"]
     assert find_units(["jobs/*/"], Unit.JOB) == ["jobs/one"]
     assert find_units(["./j*/[o]ne/*"], Unit.FILE) == ["jobs/one/a.log"]
+    (tmp_path / "latest").symlink_to("jobs/one")
+    assert find_units(["late*/**/*.log"], Unit.FILE) == ["latest/a.log"]
+    assert find_units(["**/latest/*.log"], Unit.FILE) == ["latest/a.log"]
+
+
+def test_a_pattern_of_many_stars_ends_whatever_links_lead_in_circles(tmp_path: Path) -> None:
+    for one in range(4):
+        (tmp_path / f"r{one}").mkdir()
+        (tmp_path / f"r{one}" / "up").symlink_to("..")
+        for other in range(4):
+            (tmp_path / f"r{one}" / f"to{other}").symlink_to(f"../r{other}")
+    (tmp_path / "a.log").write_text("x")
+    assert len(find_units([f"{tmp_path}/{'**/*/' * 6}*.log"], Unit.FILE)) < 100
 
 
 def test_whatever_the_library_of_a_url_raises_is_one_sentence() -> None:

@@ -398,6 +398,23 @@ async def test_nothing_outside_of_the_roots_is_read(service: Service, logs: Path
         assert len(same) == 1, "it tells which files exist"
 
 
+async def test_a_link_that_leads_out_costs_no_other_file(service: Service, logs: Path) -> None:
+    (logs / "job" / "nowhere.log").symlink_to("/nowhere")
+    (logs / "job" / "out.log").symlink_to(logs.parent / "secret.log")
+    (logs / "job" / "within.log").symlink_to("gone")
+    (logs / "job" / "out.tar.gz").symlink_to(logs.parent / "secret.tar.gz")
+    async with client(service, logs) as agent:
+        answer = await answered(agent, "diagnose", paths=["job"])
+    assert answer["matches"][0]["id"] == "nccl-shm-too-small-container"
+    why = "it is a link that leads out of its directory"
+    assert answer["notices"][:3] == [
+        f"cannot read nowhere.log: {why}",
+        f"cannot read out.log: {why}",
+        f"cannot read out.tar.gz: {why}",
+    ]
+    assert answer["notices"][3] == "cannot read within.log: No such file or directory"
+
+
 async def test_without_a_root_no_file_is_read(service: Service, logs: Path) -> None:
     async with client(service) as agent:
         sentence = await refused(agent, "diagnose", paths=[str(logs / "train.log")])
