@@ -82,7 +82,7 @@ def _failed(error: BaseException) -> int:
 
     from kb.cli.exit_codes import ExitCode
     from kb.containment import shortage
-    from kb.errors import KbError
+    from kb.errors import KbError, short_name
 
     if isinstance(error, click.ClickException):
         return _tell(error)
@@ -93,7 +93,9 @@ def _failed(error: BaseException) -> int:
         click.ClickException(sentence).show()  # without another import
     elif isinstance(error, OSError):  # the terminal is gone, a disk is full, ...
         why = error.strerror or str(error)
-        return _tell(click.ClickException(f"cannot read or write: {why}; check the disk"))
+        named = f" {short_name(error.filename)}" if isinstance(error.filename, str) else ""
+        advice = "" if named else "; check the disk"
+        return _tell(click.ClickException(f"cannot read or write{named}: {why}{advice}"))
     elif isinstance(error, (LookupError, ValueError)) and "_KB_COMPLETE" in os.environ:
         odd = "COMP_WORDS and COMP_CWORD are odd; run: kb completion --help"
         return _tell(click.ClickException(odd))

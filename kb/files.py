@@ -19,6 +19,8 @@ from kb.errors import DamagedError, OutputError
 
 Stored = TypeVar("Stored")
 
+_ONE_BYTE = b"\n"
+"""A disk that is full has room for the name of a file, and for nothing in it."""
 MAX_STORED_BYTES = 1 << 30
 """Of a file that is read at once, such as the results of two million logs."""
 
@@ -141,7 +143,7 @@ def check_new(path: Path) -> None:
         path.lstat()
     except FileNotFoundError:
         above = next(directory for directory in path.parents if directory.is_dir())
-        with _written_beside(above / path.name, b""):
+        with _written_beside(above / path.name, _ONE_BYTE):
             return
     except OSError as error:
         raise cannot_write(path, error) from error

@@ -173,13 +173,18 @@ class NamedPath(click.Path):
 
 
 class NewFile(NamedPath):
-    """The name of a file to write."""
+    """The name of a file to write. With `or_stdout`, `-` is stdout, as if no file was named."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, or_stdout: bool = False) -> None:
         super().__init__(dir_okay=False)
+        self._or_stdout = or_stdout
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """A `Path`, which would not tell `x/` from `x`."""
+        if os.fspath(value) == "-":
+            if self._or_stdout:
+                return None
+            self.fail("`-` is not the name of a file; write ./- if you mean it", param, ctx)
         if os.fspath(value).endswith(os.sep):
             self.fail(f"{value} names a directory; add the name of a file", param, ctx)
         return super().convert(value, param, ctx)

@@ -55,9 +55,9 @@ class Engine(StrEnum):
 @click.option(
     "-o",
     "--output",
-    type=NewFile(),
+    type=NewFile(or_stdout=True),
     metavar="FILE",
-    help="Write to FILE; it must not exist yet.",
+    help="Write to FILE; it must not exist yet. - is stdout.",
 )
 @click.option(
     "--jobs",

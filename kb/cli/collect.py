@@ -28,9 +28,9 @@ from kb.settings import load_settings
 @click.option(
     "-o",
     "--output",
-    type=NewFile(),
+    type=NewFile(or_stdout=True),
     metavar="FILE",
-    help="Write to FILE; it must not exist yet.",
+    help="Write to FILE; it must not exist yet. - is stdout.",
 )
 @incidents_option
 def command(identifier: str | None, output: Path | None, incidents: tuple[Path, ...]) -> None:

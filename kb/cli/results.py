@@ -15,7 +15,7 @@ from kb.cli.terminal import put, put_json, say, show
 from kb.containment import reason
 from kb.corpus.directories import IncidentDirectories
 from kb.errors import IncidentError, KbError, OutputError
-from kb.files import check_new, write_new
+from kb.files import cannot_write, check_new, write_new
 from kb.incident import Incident
 from kb.settings import Settings
 
@@ -42,6 +42,13 @@ def check_output(output: Path | None, form: Format, resume: bool) -> None:
         raise click.UsageError("--resume needs a JSONL file: --format jsonl -o FILE --resume")
     if output is None:
         return
+    try:
+        _check_place(output, form, resume)
+    except OSError as error:  # such as that of a name that is too long
+        raise cannot_write(output, error) from error
+
+
+def _check_place(output: Path, form: Format, resume: bool) -> None:
     if output.is_symlink() or (output.exists() and not output.is_file()):
         raise OutputError(f"{output} is not a file; choose another name")
     if not output.parent.is_dir():

@@ -22,8 +22,9 @@ def command(directory: Path, incidents: tuple[Path, ...]) -> None:
 
     Any web server can show it, and a browser without one: open DIR/index.html.
     """
-    from kb.views.web import write_site
+    from kb.views.web import check_directory, write_site
 
+    check_directory(directory)
     library: RecordDirectories[Record] = RecordDirectories(load_settings(incidents).incidents)
     records, problems = library.load()
     written = write_site(directory, {record.id: record for record in records}, say)

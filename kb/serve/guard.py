@@ -31,6 +31,8 @@ BODY_SECONDS = 60
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Probes of a cluster have no token, and come as often as they like."""
+_MAX_DIGITS = 20
+"""Of a length; Python refuses a number of thousands."""
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _PORT = re.compile(r":\d*\Z")
 _BURST_SECONDS = 2
@@ -102,6 +104,7 @@ class Guard:
             refuse_other_names(request.headers)
         elif not is_known(request.headers, self._rules.token):
             raise unknown_client(request.headers)
+        refuse_announced(request.headers)
 
 
 class _Body:
@@ -132,11 +135,26 @@ class _Body:
         self.size += size
         self._guard.hold(size)
         if self.size > MAX_BODY_BYTES:
-            raise wrong(
-                f"the request has more than {MAX_BODY_BYTES >> 20} MB; send the logs of the ranks"
-                " that failed, compressed, or run kb ask where they lie",
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            )
+            raise _too_large()
+
+
+def refuse_announced(headers: Mapping[str, str]) -> None:
+    """A body that is too large by what its head says is not waited for.
+
+    Raises:
+        RefusedError: it is.
+    """
+    announced = headers.get("content-length", "")
+    if announced.isdecimal() and int(announced[:_MAX_DIGITS]) > MAX_BODY_BYTES:
+        raise _too_large()
+
+
+def _too_large() -> RefusedError:
+    return wrong(
+        f"the request has more than {MAX_BODY_BYTES >> 20} MB; send the logs of the ranks"
+        " that failed, compressed, or run kb ask where they lie",
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    )
 
 
 class Rates:

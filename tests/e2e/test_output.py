@@ -246,3 +246,62 @@ def test_a_name_that_ends_like_a_directory_is_refused(
     assert run.returncode == 2
     assert b"names a directory" in run.stderr
     assert left(out) == set()
+
+
+@pytest.mark.parametrize("name", ["n" * 300, f"{'n' * 300}/x", "/proc/x"])
+@pytest.mark.parametrize("command", ["classify", "collect", "new"])
+def test_a_name_that_cannot_be_is_told_with_the_name(
+    kb: Run, pipe: Path, command: str, name: str
+) -> None:
+    more = {"classify": [pipe], "new": ["--kind", "check"]}
+    run = kb(command, *more.get(command, []), "-o", name)
+    assert run.returncode == 2
+    assert run.stderr.decode().startswith(f"Error: cannot write {name[:100]}")
+    assert run.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["collect"], ["classify", "benchmarks/samples/nccl-shm.log", "--format", "csv"]]
+)
+def test_a_dash_is_stdout(shipped_kb: Run, arguments: list[str]) -> None:
+    plain, dash = shipped_kb(*arguments), shipped_kb(*arguments, "-o", "-")
+    assert (dash.returncode, dash.stdout) == (0, plain.stdout)
+    assert plain.stdout
+    assert not Path("-").exists()
+
+
+def test_a_dash_is_no_name_of_a_draft(kb: Run) -> None:
+    run = kb("new", "--kind", "check", "-o", "-")
+    assert run.returncode == 2
+    assert b"`-` is not the name of a file; write ./- if you mean it" in run.stderr
+
+
+def test_a_site_that_cannot_be_written_is_told_before_the_records_are_read(
+    small_installation: Small, out: Path
+) -> None:
+    (out / "file").touch()
+    for place, before in ((out / "file" / "site", None), (out / "site", full_disk)):
+        run = small_installation.kb("site", place, "--incidents", "/no/records", before=before)
+        assert run.returncode == 2
+        assert run.stderr.decode().startswith(f"Error: cannot write {out}")
+        assert run.stderr.count(b"\n") == 1
+    assert left(out) == {"file"}
+
+
+@pytest.mark.slow
+def test_two_sites_at_once_in_one_directory_are_one_site(
+    small_installation: Small, tmp_path: Path
+) -> None:
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "kb", "site", tmp_path / "site"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=small_installation.environment(),
+        )
+        for _ in range(2)
+    ]
+    ended = [(*run.communicate(timeout=5 * PATIENCE_S), run.returncode) for run in runs]
+    for _output, errors, code in ended:
+        assert code == 0 or errors.startswith(f"Error: {tmp_path}".encode()), errors
+        assert b"check the disk" not in errors

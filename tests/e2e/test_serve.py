@@ -29,6 +29,7 @@ import pytest
 
 from kb.classify.result import ResultRow
 from kb.markdown import read, render
+from kb.serve.guard import BODY_SECONDS
 from tests.conftest import copy_cache
 from tests.e2e.conftest import ANSWER, PATIENCE_S, QUESTION, Small, wait_until
 from tests.e2e.test_ending import of_session
@@ -293,6 +294,16 @@ def test_a_body_that_is_too_large_is_refused(server: Server) -> None:
         for _ in range(66):
             line.sendall(part)
         assert b" 413 " in line.recv(1000)
+
+
+@pytest.mark.parametrize("more", ["", "Expect: 100-continue\r\n"])
+def test_a_body_that_would_be_too_large_is_not_waited_for(server: Server, more: str) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as line:
+        head = "POST /v1/diagnose HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+        began = time.monotonic()
+        line.sendall(f"{head}{more}Content-Length: 100000000\r\n\r\n".encode())
+        assert b" 413 " in line.recv(1000)
+        assert time.monotonic() - began < BODY_SECONDS / 2
 
 
 @pytest.mark.slow

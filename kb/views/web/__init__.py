@@ -15,7 +15,7 @@ from kb.views.web.pages import (
     style_sheet,
 )
 from kb.views.web.record import record_page
-from kb.views.web.site import write_site
+from kb.views.web.site import check_directory, write_site
 
 __all__ = [
     "DIRECTORIES",
@@ -23,6 +23,7 @@ __all__ = [
     "Pages",
     "Row",
     "answer_page",
+    "check_directory",
     "place_of",
     "record_page",
     "row_of",

@@ -9,7 +9,7 @@ from pathlib import Path
 from index.progress import Notify
 from kb.containment import surviving
 from kb.errors import OutputError
-from kb.files import create
+from kb.files import cannot_write, check_new, create
 from kb.guides import Record
 from kb.views.web.pages import STATIC, Pages, place_of, row_of, style_sheet
 from kb.views.web.record import record_page
@@ -25,11 +25,7 @@ def write_site(directory: Path, records: Mapping[str, Record], notify: Notify) -
     Raises:
         OutputError: the directory holds something, or cannot be written.
     """
-    try:
-        if directory.exists() and any(directory.iterdir()):
-            raise OutputError(f"{directory} is not empty; name a new directory")
-    except OSError as error:
-        raise OutputError(f"cannot write {directory}: {error.strerror or error}") from error
+    check_directory(directory)
     pages = dict(_records(records, notify))
     rows = [row_of(record) for record in records.values() if f"{place_of(record)}.html" in pages]
     pages["index.html"] = Pages(STATIC).listing("./", rows)
@@ -39,7 +35,7 @@ def write_site(directory: Path, records: Mapping[str, Record], notify: Notify) -
     written: list[Path] = []
     try:
         for place, text in pages.items():
-            create(directory / place, text.encode("utf-8", "replace"))
+            _create(directory / place, text)
             written.append(directory / place)
     except OutputError:
         for file in written:
@@ -49,6 +45,27 @@ def write_site(directory: Path, records: Mapping[str, Record], notify: Notify) -
         _remove_empty([*folders, *([directory] if is_new else [])])
         raise
     return len(rows)
+
+
+def check_directory(directory: Path) -> None:
+    """Find out before the work whether a site can be written there.
+
+    Raises:
+        OutputError: it holds something, or cannot be written.
+    """
+    try:
+        if directory.exists() and any(directory.iterdir()):
+            raise OutputError(f"{directory} is not empty; name a new directory")
+    except OSError as error:
+        raise cannot_write(directory, error) from error
+    check_new(directory / "index.html")
+
+
+def _create(file: Path, text: str) -> None:
+    try:
+        create(file, text.encode("utf-8", "replace"))
+    except FileExistsError as error:
+        raise OutputError(f"{file} appeared meanwhile; name a new directory") from error
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:
