@@ -13,7 +13,7 @@ from itertools import pairwise, takewhile
 
 from kb.evidence.markers import denies_failure
 from kb.evidence.notices import is_notice
-from kb.evidence.references import falls_short
+from kb.evidence.references import falls_short, lacks_some
 from kb.expression import Expression
 from kb.log.prefixes import split_prefix
 from kb.numbers import read_int
@@ -241,7 +241,7 @@ def ends_well(lines: Sequence[str]) -> bool:
     return (
         _end_with_work(told, is_over=is_over)
         and not any(map(_is_no_success, told))
-        and not _is_left_undone(told)
+        and not (_is_left_undone(told) or lacks_some(told))
         and not _is_cut_short(told)
     )
 
@@ -365,8 +365,8 @@ def _speaks_for_sure(line: str) -> bool:
 
 
 def has_shape(line: str, *, alone: bool) -> bool:
-    """Whether a line begins as a program's does: with a prefix or, where it does not stand alone,
-    in another form that people rarely write."""
+    """Whether a line begins as a program's does: with a prefix or, where it does not stand almost
+    `alone`, in another form that people rarely write."""
     text = split_prefix(line).text
     if text != line or _LEVEL.match(line):
         return True

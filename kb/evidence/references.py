@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kb.expression import Expression
 
@@ -40,6 +40,33 @@ _KEPT = Expression(
 )
 _MOST_SKIPPED, _LEAST_KEPT = 0.05, 0.5
 """Shares of the steps, and of what was read."""
+
+
+_PLANNED = Expression(
+    r"(?:\b(?:lists?|planned|total(?: of)?|expected|found|queued|scheduled|submitted)\W{1,3}"
+    r"|\u8ba1\u5212\W{0,2}|\u5e94\u6709\W{0,2}|\u603b\u8ba1\W{0,2}|\u5171\W{0,2})"
+    r"(?P<many>\d[\d,]{0,20}) ?(?P<what>[A-Za-z]{3,20}|[\u4e00-\u9fff])",
+    re.IGNORECASE,
+)
+_DONE = Expression(
+    r"(?:\b(?:fetched|processed|completed|copied|uploaded|downloaded|converted|loaded|migrated|indexed"
+    r"|written|wrote|saved|scored|answered|done)\W{1,3}"
+    r"|\u5b8c\u6210\W{0,2}|\u6210\u529f\W{0,2}|\u5904\u7406\W{0,2}|\u5199\u5165\W{0,2})"
+    r"(?P<many>\d[\d,]{0,20}) ?(?P<what>[A-Za-z]{3,20}|[\u4e00-\u9fff])",
+    re.IGNORECASE,
+)
+_LEAST_DONE = 0.95
+
+
+def lacks_some(lines: Iterable[str]) -> bool:
+    """Whether fewer of something were done than there were to do: "lists 4000 objects", "fetched
+    3120 objects"."""
+    planned: dict[str, float] = {}
+    done: dict[str, float] = {}
+    for line in lines:
+        planned |= {found["what"]: _number(found["many"]) for found in _PLANNED.finditer(line)}
+        done |= {found["what"]: _number(found["many"]) for found in _DONE.finditer(line)}
+    return any(done[what] < _LEAST_DONE * planned[what] for what in planned.keys() & done.keys())
 
 
 def falls_short(line: str) -> bool:

@@ -19,8 +19,8 @@ _SPEAKING_LINES = 3
 """In which a person says what a paste is, at its beginning and at its end."""
 
 _CLAUSES = Expression(
-    r"[A-Za-z0-9\u4e00-\u9fff%)\"'][,;] (?=\S)|[\u4e00-\u9fff] (?=[\u4e00-\u9fff])|\w - (?=\w)"
-    r"|\w ?[\uff0c\uff1b\u3002\u3001] ?(?=\S)"
+    r"[A-Za-z0-9\u4e00-\u9fff%)\"'][,;] (?=\S)|[\u4e00-\u9fff] (?=[\u4e00-\u9fff])"
+    r"|\w [-/] (?=[A-Za-z\u4e00-\u9fff])|\w ?[\uff0c\uff1b\u3002\u3001] ?(?=\S)"
     r"|[A-Za-z\u4e00-\u9fff%] ?(?:--|[\u2013\u2014]{1,2}|\.\.\.) ?(?=\w)|\w[.!] (?=[A-Za-z])"
 )
 """A text goes on behind a comma, or with a second sentence."""
@@ -36,7 +36,7 @@ def is_remark(lines: Iterable[str]) -> bool:
     given = list(lines)
     spoken = [line for line in given if line.strip()]
     if len(given) <= _MAX_TOLD_LINES:
-        alone = len(spoken) == 1
+        alone = len(spoken) < _MAX_TOLD_LINES
         return any(_is_said(line, alone=alone) for line in spoken)
     return _has_word_in_chinese(spoken)
 

@@ -10,7 +10,7 @@ import pytest
 
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
-from kb.evidence.references import falls_short
+from kb.evidence.references import falls_short, lacks_some
 from kb.evidence.remarks import is_remark
 from kb.evidence.setbacks import without_setbacks
 from kb.log import Log
@@ -103,6 +103,20 @@ def test_a_result_is_an_end_only_behind_the_last_step(knowledge: KnowledgeBase) 
 )
 def test_a_number_is_held_against_what_is_stated(line: str, *, expected: bool) -> None:
     assert falls_short(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["found 900 files", "uploaded 412 files"], True),
+        (["found 900 files", "uploaded 900 files"], False),
+        (["found 900 files", "uploaded 9 shards"], False),
+        (["计划 90 张表，完成 71 张"], True),
+        (["计划 90 张表，完成 90 张"], False),
+    ],
+)
+def test_less_was_done_than_was_planned(lines: list[str], *, expected: bool) -> None:
+    assert lacks_some(lines) == expected
 
 
 @pytest.mark.parametrize(

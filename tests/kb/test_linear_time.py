@@ -62,7 +62,7 @@ from kb.evidence.markers import MARKERS, Grade, grade_line
 from kb.evidence.nature import is_human_written, is_log, shows_progress, stops_midway
 from kb.evidence.notices import is_notice
 from kb.evidence.paces import slowness_in
-from kb.evidence.references import falls_short
+from kb.evidence.references import falls_short, lacks_some
 from kb.evidence.remarks import is_remark
 from kb.evidence.secrets import mask_secrets, without_secrets
 from kb.evidence.setbacks import without_setbacks
@@ -219,6 +219,7 @@ FUNCTIONS: dict[str, Reader] = {
     "ends_well": Reader(lambda text: ends_well([text])),
     "has_result": Reader(has_result),
     "falls_short": Reader(falls_short, ("accuracy 0.5 (previous ",)),
+    "lacks_some": Reader(lambda text: lacks_some([text, text])),
     "is_remark": Reader(lambda text: [is_remark([text]), is_remark([text] * 4)]),
     "without_setbacks": Reader(lambda text: without_setbacks([f"part 3 failed {text}", text])),
     "is_notice": Reader(is_notice),
