@@ -166,17 +166,25 @@ class KbApp(ServiceApp, inherit_bindings=False):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
 
+    async def action_quit(self) -> None:
+        """Leave the app; who is asked whether to, and says so again, means it."""
+        from tui.screens.confirm import LeaveScreen
+
+        if isinstance(self.screen, LeaveScreen):
+            self.screen.action_answer(True)
+        else:
+            self._leave()
+
     @work(group="leave", exclusive=True)
-    async def action_quit(self) -> None:  # type: ignore[override]
-        """Leave the app."""
+    async def _leave(self) -> None:
         if await self._may_leave(*self.screen_stack):
             self.service.close()
             self.exit(0)
 
     async def _may_leave(self, *screens: Screen[Any]) -> bool:
         """Ask where something that was typed would be lost."""
-        from tui.screens.confirm import ConfirmScreen
+        from tui.screens.confirm import LeaveScreen
 
         if not any(getattr(screen, "is_draft", False) for screen in screens):
             return True
-        return await self.push_screen_wait(ConfirmScreen("Quit and discard the text you typed?"))
+        return await self.push_screen_wait(LeaveScreen("Quit and discard the text you typed?"))

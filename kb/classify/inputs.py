@@ -21,7 +21,8 @@ from typing import Any, cast
 from kb.containment import reason
 from kb.errors import KbError, LogError, MissingExtraError
 from kb.log import Log, Source
-from kb.log.reader import Readable, log_files
+from kb.log.packed import Readable
+from kb.log.reader import log_files
 from kb.paths import expand_user
 from kb.walk import entries_below
 

@@ -89,8 +89,8 @@ def command(
 
     PATH is a file, a directory with all files below it, a quoted pattern such as 'logs/**/*.out',
     a URL that fsspec supports (s3://bucket/logs), or `-` for a list of paths on stdin. Files may be
-    compressed with gzip or zstd. With --unit job, each PATH (and each hit of a pattern) is the
-    directory of one job: 'jobs/*'.
+    compressed with gzip, bzip2, xz or zstd. With --unit job, each PATH (and each hit of a pattern)
+    is the directory of one job: 'jobs/*'.
 
     Exit code: 0 at least one unit matches, 1 all units are unknown or healthy, 2 usage error or
     no readable input.

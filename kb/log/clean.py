@@ -6,6 +6,7 @@ Logs are hostile input: what `strip_controls` leaves cannot move a cursor, set a
 from __future__ import annotations
 
 import re
+import string
 
 _ESCAPE = re.compile(
     rb"\x1b(?:"
@@ -41,10 +42,10 @@ _DISGUISES = str.maketrans(
         [0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF]
     )
     | dict.fromkeys([0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
-    | {0xFF1D: "="}
+    | {_FULL_WIDTH_OFFSET + ord(sign): sign for sign in f"{string.ascii_letters}{string.digits}="}
 )
-"""Signs of no width, which go; blanks of another width and the full-width `=`, which become plain
-ones."""
+"""Signs of no width, which go; blanks of another width, and full-width letters, digits and `=`,
+which become plain ones."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -87,8 +88,12 @@ def without_escapes(text: str) -> str:
 
 
 def without_disguises(text: str) -> str:
-    """A text that was pasted from a chat, a web page or a Chinese keyboard, with plain blanks and
-    `=`, and without signs of no width."""
+    """A text that was pasted from a chat, a web page, a line printer or a Chinese keyboard, with
+    plain blanks, letters and `=`, and without signs of no width."""
+    if "\b" in text or "\0" in text:
+        encoded = text.encode("utf-8", "surrogatepass").replace(b"\0", b"")
+        struck = _OVERSTRUCK.sub(b"", encoded).replace(b"\b", b"")
+        text = struck.decode("utf-8", "surrogatepass")
     return text if text.isascii() else text.translate(_DISGUISES)
 
 

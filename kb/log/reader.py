@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
 import os
 import stat
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-import zstandard
 
 from kb.containment import reason
 from kb.errors import LogError
 from kb.log.archive import Collected, has_name_of_archive, is_collected, read_archive
 from kb.log.clean import clean_block, decode_path, strip_controls
 from kb.log.exports import NumberedLine, is_export, unwrap
+from kb.log.packed import (
+    DAMAGE,
+    Readable,
+    asks_for_too_much,
+    is_packed,
+    packed_as,
+    unpacking,
+)
 from kb.walk import OnClosed, files_below
 
 if TYPE_CHECKING:
@@ -40,12 +45,6 @@ _MAX_EXPANSION = 200
 """A compressed source is read up to 200 times its size, and up to 256 MB whatever its size is:
 ordinary logs shrink to a tenth or a fiftieth, and a few kilobytes can be made to grow forever."""
 
-_MAX_WINDOW_BYTES = 1 << 28
-"""Memory that a frame of zstd may ask for: what `--long=28` packs."""
-
-_PACKED_BYTES_AT_ONCE = 512
-"""Read of zstd in one step: even these few can expand to 16 MB."""
-
 _MAX_CONTROL_SHARE = 0.10
 """Share of control bytes above which a source is called binary."""
 _CONTROL_BYTES = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
@@ -55,25 +54,10 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
-"""What is raised where an archive is damaged or cut off."""
-_GZIP_MAGIC = b"\x1f\x8b"
-_ZSTD_MAGICS = (
-    b"\x28\xb5\x2f\xfd",
-    *(bytes([number]) + b"\x2a\x4d\x18" for number in range(0x50, 0x60)),
-)
-"""Of a frame, and of the sixteen kinds of frames to skip; pzstd begins with one (RFC 8878)."""
 
 
 Check = Callable[[Path, Path], None]
 """Is told of a file and of the directory below which it was found, before it is opened."""
-
-
-class Readable(Protocol):
-    """A stream of bytes."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return at most `size` bytes; none at the end."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -196,6 +180,8 @@ class Source:
         first = next(chunks, b"")
         encoding = _encoding(first[:SNIFF_BYTES])
         self.binary = encoding is None and _looks_binary(first[:SNIFF_BYTES])
+        if form := packed_as(first):
+            self.notice = f"{self._title} is packed as {form}, and is not read; unpack it first"
         returns = _ends_in_returns(first)
         decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None
         for chunk in _chain(first, chunks):
@@ -203,7 +189,7 @@ class Source:
             yield data.replace(b"\r", b"\n") if returns else data
 
     def _chunks(self, packed: _Rejoined) -> Iterator[bytes]:
-        read, total = _decompressed(packed), 0
+        read, total = unpacking(packed.head, packed), 0
         try:
             while chunk := read(BLOCK_BYTES):
                 yield chunk
@@ -214,7 +200,7 @@ class Source:
                         f" times its size; only the first {total >> 20:,} MB were read"
                     )
                     return
-        except _DAMAGE as error:
+        except DAMAGE as error:
             if not total:
                 raise
             self.loss = f"{self._title} is damaged; read up to there: {error}"
@@ -335,10 +321,9 @@ def _kernel_devices() -> frozenset[int]:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, zstandard.ZstdError) and "too much memory" in str(error):
-        most = _MAX_WINDOW_BYTES >> 20
-        return f"it asks for more than {most} MB of memory; unpack it with `zstd -d --long=31`"
-    return f"it is damaged: {error}" if isinstance(error, _DAMAGE) else reason(error)
+    if isinstance(error, DAMAGE):
+        return asks_for_too_much(error) or f"it is damaged: {error}"
+    return reason(error)
 
 
 def _refuse(error: LogError) -> AbstractContextManager[Readable]:
@@ -409,16 +394,6 @@ def _excerpt(source: str | None, numbers: Sequence[int], data: bytearray) -> Blo
     return Block(source, numbers[0], len(numbers), clean_block(bytes(data)), tuple(numbers))
 
 
-def _decompressed(stream: _Rejoined) -> Callable[[int], bytes]:
-    """The function that reads on; of a truncated file it gives all that is there."""
-    head = stream.head
-    if head.startswith(_GZIP_MAGIC):
-        return gzip.GzipFile(fileobj=cast("IO[bytes]", stream)).read1
-    if head.startswith(_ZSTD_MAGICS):
-        return _Zstd(stream).read
-    return stream.read
-
-
 def split(
     chunks: Iterable[bytes], name: str | None, first_line: int
 ) -> Iterator[tuple[bytes, Block]]:
@@ -472,7 +447,7 @@ def is_plain(head: bytes) -> bool:
     They do not where it is compressed, in UTF-16, or its lines end in a carriage return alone.
     """
     return (
-        not head.startswith((_GZIP_MAGIC, *_ZSTD_MAGICS))
+        not is_packed(head)
         and _encoding(head) in (None, "utf-8-sig")
         and not _ends_in_returns(head)
     )
@@ -480,8 +455,7 @@ def is_plain(head: bytes) -> bool:
 
 def is_binary(head: bytes) -> bool:
     """Whether what begins so is hardly text; of an archive nobody knows before it is read."""
-    is_archive = head.startswith((_GZIP_MAGIC, *_ZSTD_MAGICS))
-    return not is_archive and _encoding(head) is None and _looks_binary(head)
+    return not is_packed(head) and _encoding(head) is None and _looks_binary(head)
 
 
 def _ends_in_returns(head: bytes) -> bool:
@@ -529,49 +503,6 @@ class _Watched:
     def read(self, size: int = -1, /) -> bytes:
         self._check()
         return self._raw.read(size)
-
-
-class _Zstd:
-    """Reads frame after frame, and tells where the last one is damaged or cut off."""
-
-    def __init__(self, packed: Readable) -> None:
-        self._parts = self._unpacked(packed)
-        self._damage: Exception | None = None
-
-    def read(self, size: int, /) -> bytes:
-        """Return about `size` bytes: in front of any damage, all that there are.
-
-        Raises:
-            EOFError: the frame has no end.
-            zstandard.ZstdError: it is damaged, or asks for too much memory.
-        """
-        if self._damage is not None:
-            raise self._damage
-        parts, length = [], 0
-        try:
-            for part in self._parts:
-                parts.append(part)
-                length += len(part)
-                if length >= size:
-                    break
-        except _DAMAGE as damage:
-            if not parts:
-                raise
-            self._damage = damage
-        return b"".join(parts)
-
-    @staticmethod
-    def _unpacked(packed: Readable) -> Iterator[bytes]:
-        """What each step expands to, where that is anything."""
-        unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
-        frame, rest = None, b""
-        while some := rest or packed.read(_PACKED_BYTES_AT_ONCE):
-            frame = frame or unpacker.decompressobj()
-            if part := frame.decompress(some):
-                yield part
-            frame, rest = (None, frame.unused_data) if frame.eof else (frame, b"")
-        if frame is not None:
-            raise EOFError("its end is missing")
 
 
 class _Rejoined:

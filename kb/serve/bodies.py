@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from kb.log import Log, Source
 from kb.log.archive import has_name_of_archive, is_collected
-from kb.log.reader import Readable
+from kb.log.packed import Readable
 from kb.serve.refusal import wrong
 
 Body = TypeVar("Body")

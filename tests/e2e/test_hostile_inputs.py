@@ -3,10 +3,12 @@ terminal. Further: tests/kb/test_log.py, tests/e2e/test_ask.py and tests/e2e/tes
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
 import json
+import lzma
 import os
 import re
 import shlex
@@ -77,6 +79,11 @@ INPUTS = {
     "gzip in gzip": gzip.compress(GZIP),
     "zstd": ZSTD,
     "zstd, truncated": ZSTD[:-5],
+    "bzip2, truncated": bz2.compress(QUESTION + CALM * 200)[:-40],
+    "xz, truncated": lzma.compress(QUESTION + CALM)[:-40],
+    "xz, rubbish behind": lzma.compress(QUESTION + CALM) + b"rubbish" * 99,
+    "bzip2": bz2.compress(QUESTION + CALM),
+    "xz": lzma.compress(QUESTION + CALM),
     "zstd, two frames": zstandard.compress(CALM) + ZSTD,
     "gzip, only the mark": b"\x1f\x8b",
     "zstd, only the mark": b"\x28\xb5\x2f\xfd",
@@ -130,14 +137,13 @@ def test_any_bytes_are_read(small_installation: Small, tmp_path: Path, name: str
     check(small_installation.kb("ask", stdin=INPUTS[name]), *codes)
 
 
-@pytest.mark.parametrize("kind", ["gz", "zst"])
+@pytest.mark.parametrize("kind", ["gz", "zst", "bz2", "xz"])
 def test_a_bomb_is_read_up_to_a_bound_and_named(
     small_installation: Small, tmp_path: Path, kind: str
 ) -> None:
+    pack = {"gz": gzip, "zst": zstandard, "bz2": bz2, "xz": lzma}[kind].compress
     path = tmp_path / f"bomb.{kind}"
-    member = (
-        gzip.compress(b"a\n" * 32 * MB, 9) if kind == "gz" else zstandard.compress(b"a\n" * 32 * MB)
-    )
+    member = pack(b"a\n" * 32 * MB)
     path.write_bytes(member * 9)
     run = check(small_installation.kb("ask", "--json", "-f", path), 0, 1)
     assert f"bomb.{kind} expands to more than 200 times its size".encode() in run.stderr

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,10 @@ def text_of(log: Log) -> str:
         "line one\nzweite Zeile ä\n".encode("utf-8-sig"),
         gzip.compress("line one\nzweite Zeile ä\n".encode()),
         zstandard.compress("line one\nzweite Zeile ä\n".encode()),
+        bz2.compress("line one\nzweite Zeile ä\n".encode()),
+        bz2.compress(b"line one\n") + bz2.compress("zweite Zeile ä\n".encode()),
+        lzma.compress("line one\nzweite Zeile ä\n".encode()),
+        lzma.compress(b"line one\n") + lzma.compress("zweite Zeile ä\n".encode()),
         b"\x5e\x2a\x4d\x18\x04\0\0\0skip"
         + zstandard.compress("line one\nzweite Zeile ä\n".encode()),
         b"line one\r\nzweite Zeile \xc3\xa4\r\n",
@@ -45,6 +51,10 @@ def text_of(log: Log) -> str:
         "bom",
         "gzip",
         "zstd",
+        "bzip2",
+        "bzip2-streams",
+        "xz",
+        "xz-streams",
         "zstd-skip",
         "crlf",
         "cr",
@@ -56,6 +66,23 @@ def text_of(log: Log) -> str:
 )
 def test_encodings_and_compressions_read_the_same(data: bytes) -> None:
     assert text_of(Log.from_bytes(data)) == "line one\nzweite Zeile ä\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "form"),
+    [
+        (gzip.compress(gzip.compress(b"line one\n")), "gzip"),
+        (gzip.compress(lzma.compress(b"line one\n")), "xz"),
+        (b"7z\xbc\xaf\x27\x1c" + bytes(range(200)), "7z"),
+        (b"PK\x03\x04" + bytes(range(200)), "zip"),
+        (b"\x04\x22\x4d\x18" + bytes(range(200)), "lz4"),
+    ],
+    ids=["gzip in gzip", "xz in gzip", "7z", "zip", "lz4"],
+)
+def test_what_is_left_packed_is_named(data: bytes, form: str) -> None:
+    log = Log.from_bytes(data, "x.log")
+    text_of(log)
+    assert f"x.log is packed as {form}, and is not read; unpack it first" in log.notices
 
 
 def test_what_another_sign_strikes_over_is_kept() -> None:
@@ -100,8 +127,12 @@ def test_a_frame_with_a_long_window_is_read() -> None:
         (_window(31, b"line one\n"), "it asks for more than 256 MB of memory; unpack it with"),
         (b"\x28\xb5\x2f\xfdbroken", "it is damaged: "),
         (gzip.compress(b"line one\n")[:10], "it is damaged: "),
+        (bz2.compress(b"line one\n")[:20], "it is damaged: "),
+        (bz2.compress(b"line one\n")[:15] + b"rubbish" * 9, "it is damaged: "),
+        (lzma.compress(b"line one\n")[:10], "it is damaged: "),
+        (lzma.compress(b"line one\n")[:15] + b"rubbish" * 9, "it is damaged: "),
     ],
-    ids=["window", "zstd", "gzip"],
+    ids=["window", "zstd", "gzip", "bzip2", "bzip2 rubbish", "xz", "xz rubbish"],
 )
 def test_an_archive_of_which_nothing_can_be_read_is_an_error(data: bytes, why: str) -> None:
     with pytest.raises(LogError, match=f"^cannot read a.log: {why}"):

@@ -203,6 +203,9 @@ def test_colours_stay_where_nothing_is_masked() -> None:
         ("password\u202f=\u2009{}", "password = <secret: password>"),
         ("密码：\u3000{}", "密码： <secret: password>"),
         ("pass\u200bword={}", "password=<secret: password>"),
+        ("pass\0word={}", "password=<secret: password>"),
+        ("p\bpa\bas\bss\bsword={}", "password=<secret: password>"),
+        ("\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44\uff1d{}", "password=<secret: password>"),
     ],
 )
 def test_signs_of_a_pasted_text_do_not_hide_a_secret(pasted: str, shown: str) -> None:
@@ -210,7 +213,7 @@ def test_signs_of_a_pasted_text_do_not_hide_a_secret(pasted: str, shown: str) ->
 
 
 def test_signs_of_a_pasted_text_stay_where_nothing_is_masked() -> None:
-    text = "\u3000step\u00a07\u200b lr\uff1d0.1"
+    text = "\u3000step\u00a07\u200b lr\uff1d0.1 \uff11\0 o\bok"
     assert mask_secrets(text) == text
 
 

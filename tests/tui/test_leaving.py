@@ -82,6 +82,15 @@ async def test_leaving_asks_where_something_is_typed(start: Start, agreed: bool)
             assert pilot.app.query_one(PasteBox).text == "a draft"
 
 
+@pytest.mark.parametrize("key", ["ctrl+c", "q"])
+async def test_who_says_it_again_leaves(start: Start, key: str) -> None:
+    async with start() as pilot:
+        await press(pilot, *"a draft", "ctrl+c")
+        await until_shown(pilot, ASKED)
+        await press(pilot, key)
+        assert await left(pilot)
+
+
 async def test_enter_on_the_question_stays(start: Start) -> None:
     async with start() as pilot:
         await press(pilot, *"a draft", "ctrl+c")

@@ -40,3 +40,7 @@ class ConfirmScreen(Sheet[bool]):
     def action_answer(self, agreed: bool) -> None:
         """End with what was said."""
         self.dismiss(agreed)
+
+
+class LeaveScreen(ConfirmScreen):
+    """The question whether to quit. To quit is an answer to it."""
