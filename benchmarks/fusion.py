@@ -40,7 +40,7 @@ AT_LEAST = {"strong_signatures": 6.0, "shared_code": 2.0}
 """A strong signature is by definition enough to name its incident, also where little else fits;
 and who types nothing but an exact code means it."""
 FOLDS = 5
-STRANGERS_WEIGHT = 0.7
+STRANGERS_WEIGHT = 0.5
 """Weight of all reports of strangers together in the calibration, that of the own ones being 1:
 with more the own reports are stated too low, with less those of strangers too high."""
 

@@ -37,7 +37,6 @@ from kb.incident import Kind
 from kb.job import Analysis, analyse
 from kb.log import Block, Log
 from kb.verdict import (
-    ANSWER_AT,
     MAX_CONTRADICTED_CONFIDENCE,
     MAX_GENERAL_CONFIDENCE,
     SHOW_ALSO_AT,
@@ -51,6 +50,10 @@ from kb.verdict import (
 
 MAX_CANDIDATES = 40
 """Maximum number of records kept for a conversation; the rest are too unlikely for a question."""
+
+WORDS_ENOUGH_AT = 0.70
+"""Confidence of the words beside a line that other causes print too, from which on they need no
+other line: a little less than a match, to which such a line adds."""
 
 MIN_CONFIDENCE = 0.0001
 """Confidences are rounded to four digits; a record below this value is not a candidate."""
@@ -411,7 +414,7 @@ def _rests_on_a_shared_line(
         return True
     words = msgspec.structs.replace(seen, weak_signatures=0.0)
     rivals = [features for _confidence, _one, features in others]
-    return confidences([words, *rivals], covered=covered)[0] < ANSWER_AT
+    return confidences([words, *rivals], covered=covered)[0] < WORDS_ENOUGH_AT
 
 
 def shown(candidates: Iterable[Match]) -> tuple[Match, ...]:
