@@ -42,7 +42,7 @@ def batch(small_installation: Small, tmp_path: Path) -> Iterator[Callable[..., B
     (tmp_path / "tmp").mkdir()
     started: list[Process] = []
 
-    def run(*arguments: str | Path, before: Callable[[], None] | None = None) -> Batch:
+    def run(*arguments: str | Path) -> Batch:
         pipe = tmp_path / f"pipe-{len(started)}"
         os.mkfifo(pipe)
         started.append(
@@ -52,7 +52,6 @@ def batch(small_installation: Small, tmp_path: Path) -> Iterator[Callable[..., B
                 stderr=subprocess.PIPE,
                 cwd=small_installation.home,
                 env=small_installation.environment(TMPDIR=str(tmp_path / "tmp")),
-                preexec_fn=before,
             )
         )
         return Batch(started[-1], pipe)
@@ -163,13 +162,20 @@ def test_rows_of_a_run_are_no_others(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_full_disk_leaves_no_file_of_the_name(
-    batch: Callable[..., Batch], out: Path, form: str
+def test_a_full_disk_is_told_before_anything_is_read(
+    small_installation: Small, pipe: Path, out: Path, form: str
 ) -> None:
-    running = batch("--format", form, "-o", out / "o", before=full_disk)
-    code, said = running.end()
-    assert code == 2
-    assert said.splitlines()[-1].startswith(f"Error: cannot write {out / 'o'}: File too large")
+    run = subprocess.run(
+        [sys.executable, "-m", "kb", "classify", pipe, "--format", form, "-o", out / "o"],
+        capture_output=True,
+        cwd=small_installation.home,
+        env=small_installation.environment(),
+        preexec_fn=full_disk,
+        timeout=PATIENCE_S,
+        check=False,
+    )  # nobody writes to the pipe
+    assert run.returncode == 2
+    assert f"Error: cannot write {out / 'o'}: File too large" in run.stderr.decode()
     assert left(out) == set()
 
 
