@@ -224,7 +224,7 @@ def test_a_symptom_told_in_words_leads_until_a_record_is_likely(shipped_kb: Run)
 
 def test_the_playbook_leads_where_no_record_is_as_likely(shipped_kb: Run) -> None:
     """A long fix of an unlikely record would hide what is to be done now."""
-    text = shipped_kb("ask", "there is a xid in dmesg").stdout.decode()
+    text = shipped_kb("ask", "dmesg shows an xid").stdout.decode()
     assert text.index("xid-hardware") < text.index("Possible causes")
     assert "Fix" not in text
     assert "--since '-6h' | grep -E 'Xid'" in text, "the command is whole"

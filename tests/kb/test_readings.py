@@ -198,7 +198,7 @@ def test_an_output_without_a_prompt_and_without_the_look_of_a_log_is_read(
 def test_the_same_output_pasted_twice_counts_once(knowledge: KnowledgeBase) -> None:
     once = reply(opened(SEGMENT, knowledge), SMALL, knowledge)
     twice = reply(once, SMALL, knowledge)
-    assert share(twice, TOO_SMALL) == pytest.approx(share(once, TOO_SMALL), abs=0.01)
+    assert share(twice, TOO_SMALL) == pytest.approx(share(once, TOO_SMALL), abs=0.02)
 
 
 HALF = "inter-node nccl bandwidth is half of what it should be, intra node is ok"
