@@ -153,6 +153,12 @@ def cause_and_sign(cause: Cause, language: Language) -> str:
     )
 
 
+def cause_with_remedy(cause: Cause, language: Language) -> str:
+    """What to do about a cause of a symptom, and what tells it."""
+    remedy = in_language(cause.remedy, language).rstrip(".。")
+    return say("remedy-of", language, cause=cause_and_sign(cause, language), remedy=remedy)
+
+
 def in_a_row(texts: Iterable[str], language: Language) -> str:
     """Texts of a record, one after the other. In the Chinese ones a comma joins words."""
     between = "；" if language is Language.CHINESE else ", "

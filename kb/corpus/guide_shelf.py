@@ -133,14 +133,12 @@ class GuideShelf:
 
     def symptom_lines(self, text: str) -> Mapping[str, frozenset[Pattern]]:
         """By id of the playbook: the lines of its symptom that a text has."""
-        data = text.encode()
-        seen = {}
-        for playbook in self.playbooks:
-            scanner = self._scanner(playbook)
-            seen[playbook.id] = frozenset(
-                scanner.patterns[number] for number, _end in scanner.scan(data)
-            )
-        return seen
+        return {one.id: self.lines_of_symptom(one, text) for one in self.playbooks}
+
+    def lines_of_symptom(self, playbook: Playbook, text: str) -> frozenset[Pattern]:
+        """The lines of one symptom that a text has."""
+        scanner = self._scanner(playbook)
+        return frozenset(scanner.patterns[number] for number, _end in scanner.scan(text.encode()))
 
     def _scanner(self, guide: Guide) -> Scanner:
         if guide.id not in self._scanners:

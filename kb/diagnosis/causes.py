@@ -22,13 +22,14 @@ def causes_of_lines(
 ) -> dict[str, float]:
     """Ratios of the likelihoods of the causes, as `playbook:cause`, that alone print a line of the
     evidence."""
-    seen = knowledge.guides.symptom_lines("\n".join(line.text for line in evidence.lines))
-    return {
-        f"{match.playbook.id}:{line.cause}": LINE_RATIO
-        for match in playbooks
-        for line in match.playbook.header.lines
-        if line.cause and Pattern(line.pattern, line.regex) in seen[match.playbook.id]
-    }
+    text = "\n".join(line.text for line in evidence.lines)
+    ratios: dict[str, float] = {}
+    for playbook in (match.playbook for match in playbooks):
+        seen = knowledge.guides.lines_of_symptom(playbook, text)
+        for line in playbook.header.lines:
+            if line.cause and Pattern(line.pattern, line.regex) in seen:
+                ratios[f"{playbook.id}:{line.cause}"] = LINE_RATIO
+    return ratios
 
 
 def likeliest_causes(

@@ -90,7 +90,8 @@ def diagnose(
     if scanned.collected:
         opinion = _without_log(opinion, {one.output.source for one in scanned.collected})
     verdict = opinion.verdict
-    if verdict is Verdict.HEALTHY and (log.losses or losses or scanned.collected):
+    is_whole = not (log.losses or losses or scanned.collected)
+    if verdict is Verdict.HEALTHY and not is_whole:
         # What could not be read, or is left out, or the log of the job, may tell of a failure.
         verdict = Verdict.UNKNOWN
     if verdict is Verdict.HEALTHY and not (
@@ -102,7 +103,6 @@ def diagnose(
             verdict = Verdict.UNKNOWN
         else:
             standing = msgspec.structs.replace(standing, playbooks=())
-    is_whole = not (log.losses or losses or scanned.collected)
     if is_whole and verdict is not Verdict.HEALTHY:
         calm = _all_clear_in_spite_of_setbacks(scanned, knowledge)
         if calm is not None:

@@ -67,14 +67,19 @@ def collecting(playbook: Playbook) -> str:
 
 def points_to_cause(diagnosis: Diagnosis) -> bool:
     """Whether the input points to a cause of the leading symptom."""
-    return bool(cause_pointed(diagnosis))
+    return _cause_of_symptom(diagnosis) is not None
 
 
 def cause_pointed(diagnosis: Diagnosis) -> str:
     """The cause of the leading symptom to which the input points, and its remedy; empty without
     one."""
+    cause = _cause_of_symptom(diagnosis)
+    return _with_remedy("The input points to one cause", cause) if cause else ""
+
+
+def _cause_of_symptom(diagnosis: Diagnosis) -> Cause | None:
     found = cause_pointed_to(diagnosis.playbooks[:1], diagnosis.matches, diagnosis.pointed)
-    return _with_remedy("The input points to one cause", found[1]) if found else ""
+    return found[1] if found else None
 
 
 def likely_causes(diagnosis: Diagnosis) -> Iterator[str]:

@@ -8,7 +8,7 @@ import re
 from kb.conversation.language import in_language, say
 from kb.conversation.next_step import playbooks_of, symptom_of
 from kb.conversation.replies.answer import Answer, paragraphs
-from kb.conversation.speech import cause_and_sign
+from kb.conversation.speech import cause_with_remedy
 from kb.conversation.state import Conversation, Statement
 from kb.conversation.told_causes import causes_told
 from kb.corpus.base import KnowledgeBase
@@ -46,15 +46,7 @@ def another_failure(
     title = in_language(told.playbook.title, language)
     named = causes_told(statement.text, told.playbook)
     causes = named or likeliest_causes(told.playbook, (), statement.readings)
-    lines = [
-        say(
-            "remedy-of",
-            language,
-            cause=cause_and_sign(cause, language),
-            remedy=in_language(cause.remedy, language).rstrip(".。"),
-        )
-        for cause in causes[:_MAX_CAUSES]
-    ]
+    lines = (cause_with_remedy(cause, language) for cause in causes[:_MAX_CAUSES])
     said = say("another-failure", language, title=title, id=told.playbook.id)
     return Answer(paragraphs([said, *lines]))
 
@@ -62,7 +54,7 @@ def another_failure(
 def _is_printed(text: str, symptom: PlaybookMatch, knowledge: KnowledgeBase) -> bool:
     """Whether a text holds a line of a program with the symptom."""
     printed = printed_part(text) or (text if is_log(text.split("\n")) else "")
-    return bool(knowledge.guides.symptom_lines(printed)[symptom.playbook.id])
+    return bool(knowledge.guides.lines_of_symptom(symptom.playbook, printed))
 
 
 def _own_symptoms(conversation: Conversation, knowledge: KnowledgeBase) -> frozenset[str]:

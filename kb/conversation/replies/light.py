@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kb.conversation.clues import clue_in
-from kb.conversation.language import in_language, say
+from kb.conversation.language import say
 from kb.conversation.next_step import cause_shown, name_of, shown_lately, symptom_of, task_of
 from kb.conversation.passages import Passage, passage_about
 from kb.conversation.replies.answer import (
@@ -17,7 +17,7 @@ from kb.conversation.replies.answer import (
 )
 from kb.conversation.replies.candidates import alternatives, causes_by_now
 from kb.conversation.replies.remedies import ways_of
-from kb.conversation.speech import cause_and_sign, first_sentence
+from kb.conversation.speech import cause_with_remedy, first_sentence
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 
@@ -63,8 +63,7 @@ def _remedies(conversation: Conversation, knowledge: KnowledgeBase) -> Iterator[
     if symptom:
         yield from ways_of(symptom.playbook, language)
         for one in causes_by_now(symptom, conversation)[:_MAX_REMEDIES]:
-            remedy = in_language(one.remedy, language).rstrip(".。")
-            yield say("remedy-of", language, cause=cause_and_sign(one, language), remedy=remedy)
+            yield cause_with_remedy(one, language)
 
 
 def _fell(before: Conversation, after: Conversation) -> bool:
@@ -105,15 +104,7 @@ def _behind_it(after: Conversation, knowledge: KnowledgeBase) -> Answer | None:
     symptom = symptom_of(after, knowledge)
     if symptom:
         causes = causes_by_now(symptom, after)[:_MAX_CAUSES]
-        lines = [
-            say(
-                "remedy-of",
-                language,
-                cause=cause_and_sign(one, language),
-                remedy=in_language(one.remedy, language).rstrip(".。"),
-            )
-            for one in causes
-        ]
+        lines = [cause_with_remedy(one, language) for one in causes]
         return _unless_said("\n".join(lines), after)
     for match in after.matches[:1]:
         cause = say("cause", language, text=first_sentence(match.incident.body.cause, language))
