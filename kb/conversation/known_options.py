@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -128,13 +128,17 @@ def options_in(text: str, case: str = "") -> list[KnownOption]:
     program which the text or the `case` names, or else the first."""
     if len(text) > _MAX_CHARACTERS or "\n" in text:
         return []
+    found = (named[0] if len(named) == 1 else _meant(named, text, case) for named in _named(text))
+    return list({option.name: option for option in found}.values())
+
+
+def _meant(named: Sequence[KnownOption], text: str, case: str) -> KnownOption:
+    """Of several options with one name, that of a program which is named, or else the first."""
     around = f"{text} {case}".lower()
     running = systems_in(around)
-    found: dict[str, KnownOption] = {}
-    for named in _named(text):
-        best = max(named, key=lambda one: one.program in running or f"{one.program} " in around)
-        found.setdefault(best.name, best)
-    return list(found.values())
+    programs = (one for one in named if one.program)
+    meant = (one for one in programs if one.program in running or one.program in around.split())
+    return next(meant, named[0])
 
 
 def option_asked(text: str) -> KnownOption | None:

@@ -20,7 +20,7 @@ _AGAINST = Expression(
 """As in "accuracy 71.4 (previous release: 70.9)"."""
 _NAMED = Expression(rf"([A-Za-z]\w{{0,30}})\s?[=:]\s?({_NUMBER})")
 _RANGE = Expression(
-    rf"({_NUMBER})\s?%?\s?(?:-|~|\u2013|to|\u5230)\s?(\d[\d,]{0, 20}(?:\.\d{1, 20})?)"
+    rf"({_NUMBER})\s?%?\s?(?:-|~|\u2013|to|\u5230)\s?(\d[\d,]{{0,20}}(?:\.\d{{1,20}})?)"
 )
 _ANY = Expression(_NUMBER)
 _MOST_OFF = 0.15

@@ -99,6 +99,8 @@ def test_a_result_is_an_end_only_behind_the_last_step(knowledge: KnowledgeBase) 
         ("8,000,000 read, 91,000 kept", True),
         ("读取 8000 条，保留 7900 条", False),
         ("loss 1.2 (target < 2.0)", False),
+        ("dedup: 15.2% removed (expected 8-20%)", False),
+        ("dedup: 8.4% removed (expected 9-20%)", True),
     ],
 )
 def test_a_number_is_held_against_what_is_stated(line: str, *, expected: bool) -> None:

@@ -45,6 +45,12 @@ def test_a_setting_is_asked_about_or_proposed(text: str, name: str) -> None:
     assert option.name == name
 
 
+def test_of_one_name_the_option_of_the_program_that_is_named() -> None:
+    asked = "should i set --attention-backend"
+    programs = [options_in(f"{asked} {where}")[0].program for where in ("", "in megatron")]
+    assert programs == ["", "megatron"]
+
+
 @pytest.mark.parametrize(
     "text",
     ["we already set NCCL_IB_TIMEOUT=22", "NCCL_IB_TIMEOUT=22 is set", "export NCCL_IB_TIMEOUT=22"],
