@@ -16,6 +16,7 @@ from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.attribution import Prescan, attribute_lines, one_does_not_end, prescan
 from kb.job.differences import Difference, find_differences
+from kb.job.driver import counts_all
 from kb.job.excerpt import excerpt
 from kb.job.exits import Exit, read_exits
 from kb.job.lines import Line
@@ -199,6 +200,8 @@ def _ended_well(attempt: Attempt) -> bool:
     if attempt.died or any(not one.was_stopped for one in attempt.exits):
         return False
     if attempt.driver_is_done and _closed(attempt.ranks.values()):
+        return True
+    if counts_all(attempt):
         return True
     codes = {one.rank: one.code for one in attempt.exits}  # the last report of each
     exited = bool(attempt.ranks) and all(codes.get(rank) == 0 for rank in attempt.ranks)

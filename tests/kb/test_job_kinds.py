@@ -271,3 +271,44 @@ def test_a_rank_behind_the_level_says_that_its_work_is_done(
     assert answer.verdict is Verdict.HEALTHY
     answer = diagnose(Log.from_paths([merged(tmp_path, *lines[:-1])]), knowledge)
     assert answer.verdict is not Verdict.HEALTHY
+
+
+RAY = (
+    "[2026-11-21 03:00:14,900 I 81 83] actor_manager.cc:236: received notification on actor,"
+    " state: {0}\n"
+)
+
+
+def test_a_driver_of_ray_counts_all_as_done_though_an_actor_died_and_was_started_again(
+    tmp_path: Path, knowledge: KnowledgeBase
+) -> None:
+    day = "2026-11-21 03:00:"
+    work = [
+        f"(Boat pid={40 + n}) {day}{lap:02},100 INFO boat[{n}/3] lap {lap}: 9 fish"
+        for lap in range(10, 18)
+        for n in range(3)
+    ]
+    died = f"{day}14,000 INFO port -- rank 2 died"
+    caught = [
+        f"(Boat pid=41) {day}18,100 ERROR boat[1/3] no net, attempt {{0}} of 3",
+        "(Boat pid=41) Traceback (most recent call last):",
+        '(Boat pid=41)   File "boat.py", line 7, in sail',
+        "(Boat pid=41) NetError: the net is torn",
+    ]
+    ends = [f"{day}19,100 INFO port -- trip finished: {{0}}/24 laps of 3 boats"]
+
+    def verdict(tried: int, laps: int, state: str) -> Verdict:
+        lines = [*work[:12], died, *work[12:], *caught, *ends]
+        log = (
+            "\n".join(lines)
+            .replace("attempt {0}", f"attempt {tried}")
+            .replace("{0}/24", f"{laps}/24")
+        )
+        files = {"driver.log": log + "\n", "session/core-driver.log": RAY.format(state)}
+        return diagnose(Log.from_paths([write(tmp_path, files)]), knowledge).verdict
+
+    again, dead = "ALIVE, port: 3, num_restarts: 1", "DEAD, port: 3, num_restarts: 0"
+    assert verdict(1, 24, again) is Verdict.HEALTHY
+    assert verdict(3, 24, again) is not Verdict.HEALTHY
+    assert verdict(1, 23, again) is not Verdict.HEALTHY
+    assert verdict(1, 24, dead) is not Verdict.HEALTHY
