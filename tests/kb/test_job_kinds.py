@@ -312,3 +312,46 @@ def test_a_driver_of_ray_counts_all_as_done_though_an_actor_died_and_was_started
     assert verdict(3, 24, again) is not Verdict.HEALTHY
     assert verdict(1, 23, again) is not Verdict.HEALTHY
     assert verdict(1, 24, dead) is not Verdict.HEALTHY
+
+
+@pytest.mark.parametrize(
+    "says",
+    ["real-time budget missed 5 laps in a row, stopping", "lap took 2.1 s: too slow, giving up"],
+)
+def test_of_a_job_that_stops_because_it_is_too_slow_the_slow_rank_is_at_fault(
+    tmp_path: Path, says: str
+) -> None:
+    def timed(rank: int, slow: int) -> str:
+        return "".join(
+            f"03:00:{n:02} lap {n} compute {90 + n if n < 10 or rank != slow else 1800 + n} ms\n"
+            for n in range(20)
+        )
+
+    for slow in (2, 3):  # no rank is 3
+        files = {f"boat_rank{n}.log": timed(n, slow) for n in range(3)}
+        files["boat_rank0.log"] += f"03:00:30 ERROR {says}\n"
+        for n in (1, 2):
+            files[f"boat_rank{n}.log"] += "03:00:31 ERROR the captain is gone\n"
+        files["run.txt"] = "".join(
+            f"03:01:00 boat_rank{n} exited with code {70 if n == 0 else 1}\n" for n in range(3)
+        )
+        job = job_of(write(tmp_path, files))
+        assert (job.kind is FailureKind.STRAGGLER) == (slow == 2)
+        assert job.culprits[0].rank == (2 if slow == 2 else 0)
+
+
+def test_a_number_of_its_own_in_the_json_of_each_host_is_its_rank(tmp_path: Path) -> None:
+    def line(second: int, host: int, level: str, text: str) -> str:
+        said = {"level": level, "msg": text, "pier": host - 1, "lap": second}
+        return json.dumps(
+            {
+                "labels": {"job": "boatd", "host": f"port-{host:02}"},
+                "line": json.dumps(said, separators=(",", ":")),
+                "timestamp": f"2026-11-21T03:00:{second:02}.000000000Z",
+            }
+        )
+
+    work = [line(n, host, "info", "fish weighed") for n in range(10, 18) for host in (1, 2, 3)]
+    work.append(line(20, 3, "fatal", "ValueError: net 3 is torn"))
+    path = write(tmp_path, {"export.jsonl": "\n".join([*work, ""])})
+    assert first_of(path)[0] == 2
