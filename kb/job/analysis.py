@@ -35,7 +35,13 @@ from kb.job.model import (
 )
 from kb.job.recorder import Dump, compare
 from kb.job.root_cause import find_root_cause
-from kb.job.stand_ins import number_hosts, pod_ordinals, speaking_hosts, without_numbers
+from kb.job.stand_ins import (
+    number_hosts,
+    pod_ordinals,
+    speaking_hosts,
+    stated_ordinals,
+    without_numbers,
+)
 from kb.job.stragglers import find_straggler
 from kb.log import Block
 from kb.log.layout import origin_of
@@ -91,7 +97,7 @@ def analyse(
     hosts = [] if dumps else speaking_hosts(log, exits)
     if not hosts:
         return _analysed(log, exits, _named_ranks(files), dumps, damaged, notify)
-    ordinals = pod_ordinals(log, hosts)
+    ordinals = pod_ordinals(log, hosts) or stated_ordinals(log, hosts)
     numbered = number_hosts(log, ordinals or {host: rank for rank, host in enumerate(hosts)})
     found = _analysed(numbered, read_exits(numbered), set(), (), (), notify)
     if ordinals:

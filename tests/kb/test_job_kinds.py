@@ -355,3 +355,18 @@ def test_a_number_of_its_own_in_the_json_of_each_host_is_its_rank(tmp_path: Path
     work.append(line(20, 3, "fatal", "ValueError: net 3 is torn"))
     path = write(tmp_path, {"export.jsonl": "\n".join([*work, ""])})
     assert first_of(path)[0] == 2
+
+
+def test_a_capture_of_a_terminal_shows_the_node_whose_answer_is_missing(tmp_path: Path) -> None:
+    prompt = "\x1b[?2004h[sail@pier /srv/boat]# "
+    files = {}
+    for n in range(4):
+        ends = f"03:00:40 ERROR the hub closed the line at lap 8\r\nexit=1\r\n{prompt}"
+        if n == 0:
+            ends = ends.replace("the hub closed the line at", "missing answers from [1] for 9 s in")
+        begins = f"{prompt}boat {n}\r\n\x1b[?2004l\r03:00:00 INFO boat node {n}/4 pid {40 + n}\r\n"
+        work = laps(n, 7 if n == 1 else 8).replace("\n", "\r\n")
+        files[f"pane-node{n}.log"] = begins + work + (f"^C\r\n{prompt}" if n == 1 else ends)
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "lap 6" in text) == (1, True)
+    assert job_of(tmp_path).kind is FailureKind.HANG
