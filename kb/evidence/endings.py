@@ -132,10 +132,11 @@ _NONE_OF_IT = Expression(
 """Before a doubt: nothing of that happened, or it only could, or PostgreSQL stops in order."""
 _NONE = Expression(
     rf"['\"]?\s{{0,4}}{_COUNT}\s{{0,4}}[:=：]?\s{{0,4}}['\"]?(?:0|false|none|null)\b(?!\.\d)"
-    r"|\s{0,4}any active transactions",
+    r"|\s{0,4}any active transactions|, (?:rescheduling the placement groups|marking all jobs) ",
     re.IGNORECASE,
 )
-"""Behind a doubt: it is counted, and there is none; or PostgreSQL stops in order."""
+"""Behind a doubt: it is counted, and there is none; or PostgreSQL stops in order, or Ray tells what
+it does on the end of any node."""
 _SOME = Expression(
     r"(?<![.\d])[1-9]\d* (?:\w+ )?(?:failed|failures|errors)\b(?!\s*[:=])", re.IGNORECASE
 )
@@ -189,7 +190,7 @@ _MIN_SPEECH, _MIN_SPEECH_SHARE = 1.5, 0.2
 """Words of speech in a line of prose, where a small word counts half, and their share of all
 words. A program's line without a prefix rarely has as many."""
 _SHAPED = Expression(
-    r"^\s*(?:\[|#|\+ |-- |=|\$ |>>> |- \w+: |-[IWE]- |[\w.\[\]\"-]+:(?:\s|$)|\d"
+    r"^\s*(?:\[|#|\{\"[\w@.-]+\":|\+ |-- |=|\$ |>>> |- \w+: |-[IWE]- |[\w.\[\]\"-]+:(?:\s|$)|\d"
     r"|(?:[\w-]{1,30}\s{1,8}){1,2}\w{0,40}_\w{0,40}:\s|total size is [\d,.]+ "
     r"|\w+(?:\.\w+)+\(['\"])"  # a line of code, which Python prints below a warning
 )

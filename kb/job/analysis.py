@@ -16,6 +16,7 @@ from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.attribution import Prescan, attribute_lines, one_does_not_end, prescan
 from kb.job.differences import Difference, find_differences
+from kb.job.driver import counts_all
 from kb.job.excerpt import excerpt
 from kb.job.exits import Exit, read_exits
 from kb.job.lines import Line
@@ -34,7 +35,13 @@ from kb.job.model import (
 )
 from kb.job.recorder import Dump, compare
 from kb.job.root_cause import find_root_cause
-from kb.job.stand_ins import number_hosts, pod_ordinals, speaking_hosts, without_numbers
+from kb.job.stand_ins import (
+    number_hosts,
+    pod_ordinals,
+    speaking_hosts,
+    stated_ordinals,
+    without_numbers,
+)
 from kb.job.stragglers import find_straggler
 from kb.log import Block
 from kb.log.layout import origin_of
@@ -90,7 +97,7 @@ def analyse(
     hosts = [] if dumps else speaking_hosts(log, exits)
     if not hosts:
         return _analysed(log, exits, _named_ranks(files), dumps, damaged, notify)
-    ordinals = pod_ordinals(log, hosts)
+    ordinals = pod_ordinals(log, hosts) or stated_ordinals(log, hosts)
     numbered = number_hosts(log, ordinals or {host: rank for rank, host in enumerate(hosts)})
     found = _analysed(numbered, read_exits(numbered), set(), (), (), notify)
     if ordinals:
@@ -199,6 +206,8 @@ def _ended_well(attempt: Attempt) -> bool:
     if attempt.died or any(not one.was_stopped for one in attempt.exits):
         return False
     if attempt.driver_is_done and _closed(attempt.ranks.values()):
+        return True
+    if counts_all(attempt):
         return True
     codes = {one.rank: one.code for one in attempt.exits}  # the last report of each
     exited = bool(attempt.ranks) and all(codes.get(rank) == 0 for rank in attempt.ranks)

@@ -58,6 +58,8 @@ _KILLS_ALL = Expression(
     re.IGNORECASE,
 )
 _LETTER = Expression(r"[^\W\d_]")
+_PROMPT = Expression(r"\[?[\w.-]{1,40}@[\w.-]{1,60}[ :][^\n]{0,200}[#$%] *")
+"""Of a shell that waits for the next command."""
 _STALL_LINES = 5
 """So many lines before it kills them all, a watchdog may say why."""
 _EXIT_LINES, _END_LINES = 3, 5
@@ -104,8 +106,8 @@ class RankLog:
     @property
     def last(self) -> LogLine | None:
         """The last line of its everyday work; what a shell or a terminal adds, a time or a number
-        without a word, is none where there is another."""
-        said = (line for line in reversed(self.ordinary) if _LETTER.search(line.message))
+        without a word or a prompt, is none where there is another."""
+        said = (line for line in reversed(self.ordinary) if _is_said(line.message))
         return next(said, self.ordinary[-1] if self.ordinary else None)
 
     @property
@@ -209,6 +211,10 @@ class RankLog:
             if linked and line.role is most:
                 chosen, linked = line, False
         return chosen
+
+
+def _is_said(text: str) -> bool:
+    return _LETTER.search(text) is not None and _PROMPT.fullmatch(text) is None
 
 
 def retries(text: str) -> bool:

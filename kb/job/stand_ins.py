@@ -22,6 +22,9 @@ _STARTS_SEVERAL = Expression(
     r"|\bnproc|\blocal[_ ]rank\b",
     re.IGNORECASE,
 )
+_NODE = Expression(
+    r"\bnode[ :=#]{1,3}(?P<number>\d{1,5})(?:/| of )(?P<all>\d{1,5})(?![\w/:-]|\.\d)"
+)
 _MACHINE = Expression(host_pattern("usual_host"))
 
 
@@ -46,6 +49,20 @@ def pod_ordinals(log: AttributedLog, hosts: Sequence[str]) -> dict[str, int]:
     ranks = max(numbers.values(), key=len, default={})
     is_most = 2 * len(ranks) > len(hosts)  # machines may speak as well
     return ranks if is_most and set(ranks.values()) == set(range(len(ranks))) else {}
+
+
+def stated_ordinals(log: AttributedLog, hosts: Sequence[str]) -> dict[str, int]:
+    """The ranks of hosts that each say which of all nodes they are, counted from 0 (`node 1/4`);
+    none where a launcher starts several ranks in each."""
+    if any(_STARTS_SEVERAL.search(line.text) for line in log.lines):
+        return {}
+    numbers: dict[str, set[int]] = defaultdict(set)
+    for line in log.lines:
+        for match in _NODE.finditer(line.message) if line.host else ():
+            if read_int(match["all"]) == len(hosts):
+                numbers[line.host or ""].add(int(match["number"]))
+    stated = {host: next(iter(seen)) for host, seen in numbers.items() if len(seen) == 1}
+    return stated if sorted(stated.values()) == list(range(len(hosts))) else {}
 
 
 def number_hosts(log: AttributedLog, ranks: Mapping[str, int]) -> AttributedLog:

@@ -44,6 +44,10 @@ _LABEL = re.compile(
 )
 """Where a program says which number a name has: `dp0-tp1 is rank 1`, `rank 1 is dp0-tp1`."""
 _NAMED = re.compile(rf"(?<![\w-])(?P<label>{_LABEL_NAME})(?![\w-])")
+_FROM = re.compile(r"\[from (?P<host>[^\]\s]{1,200})\]")
+"""How a line of an export begins that names its host."""
+_FIELD = re.compile(r"\"(?P<field>[A-Za-z][\w.-]{0,40})\": ?(?P<number>\d{1,5})(?=[,}\s])")
+"""A number in an object of JSON."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -110,6 +114,8 @@ def learn_way(lines: Sequence[str]) -> Way | None:
     ranks = [rank for line in lines if (rank := spelled.rank(line)) is not None]
     if len(ranks) > max(_MIN_SPELLING_SHARE * len(lines), _MIN_NAMING_LINES) and _repeat(ranks):
         return msgspec.structs.replace(spelled, several=len(set(ranks)) > 1)
+    if (field := _field_of_hosts(lines)) is not None:
+        return field
     beginnings = "\n".join(line[:_BEGINNING_CHARACTERS] for line in lines)
     for pattern, alone in _ways():
         if not pattern.search(beginnings):
@@ -133,6 +139,28 @@ def learn_way(lines: Sequence[str]) -> Way | None:
     if best is None or not best.several:
         best = _by_structure(lines) or best
     return best
+
+
+def _field_of_hosts(lines: Sequence[str]) -> Way | None:
+    """The field of JSON that most lines of an export have, in which each host has a number of its
+    own, from 0 on, whatever the program calls it."""
+    named = [(match["host"], line) for line in lines if (match := _FROM.match(line))]
+    numbers: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for host, line in named:
+        for match in _FIELD.finditer(line[:_FIELDS_CHARACTERS]):
+            numbers[match["field"]][host].append(int(match["number"]))
+    for field, by_host in numbers.items():
+        told = [number for own in by_host.values() for number in own]
+        own = sorted(number for numbers in by_host.values() for number in set(numbers))
+        if (
+            len(told) > max(_MIN_SPELLING_SHARE * len(lines), _MIN_NAMING_LINES)
+            and own == list(range(len(by_host)))
+            and 1 < len(by_host) == len({host for host, _line in named})
+            and _repeat(told)
+        ):
+            pattern = re.compile(rf"\"{re.escape(field)}\": ?(?P<rank>\d{{1,5}})\b")
+            return Way(pattern, _FIELDS_CHARACTERS, several=True)
+    return None
 
 
 def _until(matches: Iterable[re.Match[str]]) -> int:

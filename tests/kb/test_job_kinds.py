@@ -271,3 +271,102 @@ def test_a_rank_behind_the_level_says_that_its_work_is_done(
     assert answer.verdict is Verdict.HEALTHY
     answer = diagnose(Log.from_paths([merged(tmp_path, *lines[:-1])]), knowledge)
     assert answer.verdict is not Verdict.HEALTHY
+
+
+RAY = (
+    "[2026-11-21 03:00:14,900 I 81 83] actor_manager.cc:236: received notification on actor,"
+    " state: {0}\n"
+)
+
+
+def test_a_driver_of_ray_counts_all_as_done_though_an_actor_died_and_was_started_again(
+    tmp_path: Path, knowledge: KnowledgeBase
+) -> None:
+    day = "2026-11-21 03:00:"
+    work = [
+        f"(Boat pid={40 + n}) {day}{lap:02},100 INFO boat[{n}/3] lap {lap}: 9 fish"
+        for lap in range(10, 18)
+        for n in range(3)
+    ]
+    died = f"{day}14,000 INFO port -- rank 2 died"
+    caught = [
+        f"(Boat pid=41) {day}18,100 ERROR boat[1/3] no net, attempt {{0}} of 3",
+        "(Boat pid=41) Traceback (most recent call last):",
+        '(Boat pid=41)   File "boat.py", line 7, in sail',
+        "(Boat pid=41) NetError: the net is torn",
+    ]
+    ends = [f"{day}19,100 INFO port -- trip finished: {{0}}/24 laps of 3 boats"]
+
+    def verdict(tried: int, laps: int, state: str) -> Verdict:
+        lines = [*work[:12], died, *work[12:], *caught, *ends]
+        log = (
+            "\n".join(lines)
+            .replace("attempt {0}", f"attempt {tried}")
+            .replace("{0}/24", f"{laps}/24")
+        )
+        files = {"driver.log": log + "\n", "session/core-driver.log": RAY.format(state)}
+        return diagnose(Log.from_paths([write(tmp_path, files)]), knowledge).verdict
+
+    again, dead = "ALIVE, port: 3, num_restarts: 1", "DEAD, port: 3, num_restarts: 0"
+    assert verdict(1, 24, again) is Verdict.HEALTHY
+    assert verdict(3, 24, again) is not Verdict.HEALTHY
+    assert verdict(1, 23, again) is not Verdict.HEALTHY
+    assert verdict(1, 24, dead) is not Verdict.HEALTHY
+
+
+@pytest.mark.parametrize(
+    "says",
+    ["real-time budget missed 5 laps in a row, stopping", "lap took 2.1 s: too slow, giving up"],
+)
+def test_of_a_job_that_stops_because_it_is_too_slow_the_slow_rank_is_at_fault(
+    tmp_path: Path, says: str
+) -> None:
+    def timed(rank: int, slow: int) -> str:
+        return "".join(
+            f"03:00:{n:02} lap {n} compute {90 + n if n < 10 or rank != slow else 1800 + n} ms\n"
+            for n in range(20)
+        )
+
+    for slow in (2, 3):  # no rank is 3
+        files = {f"boat_rank{n}.log": timed(n, slow) for n in range(3)}
+        files["boat_rank0.log"] += f"03:00:30 ERROR {says}\n"
+        for n in (1, 2):
+            files[f"boat_rank{n}.log"] += "03:00:31 ERROR the captain is gone\n"
+        files["run.txt"] = "".join(
+            f"03:01:00 boat_rank{n} exited with code {70 if n == 0 else 1}\n" for n in range(3)
+        )
+        job = job_of(write(tmp_path, files))
+        assert (job.kind is FailureKind.STRAGGLER) == (slow == 2)
+        assert job.culprits[0].rank == (2 if slow == 2 else 0)
+
+
+def test_a_number_of_its_own_in_the_json_of_each_host_is_its_rank(tmp_path: Path) -> None:
+    def line(second: int, host: int, level: str, text: str) -> str:
+        said = {"level": level, "msg": text, "pier": host - 1, "lap": second}
+        return json.dumps(
+            {
+                "labels": {"job": "boatd", "host": f"port-{host:02}"},
+                "line": json.dumps(said, separators=(",", ":")),
+                "timestamp": f"2026-11-21T03:00:{second:02}.000000000Z",
+            }
+        )
+
+    work = [line(n, host, "info", "fish weighed") for n in range(10, 18) for host in (1, 2, 3)]
+    work.append(line(20, 3, "fatal", "ValueError: net 3 is torn"))
+    path = write(tmp_path, {"export.jsonl": "\n".join([*work, ""])})
+    assert first_of(path)[0] == 2
+
+
+def test_a_capture_of_a_terminal_shows_the_node_whose_answer_is_missing(tmp_path: Path) -> None:
+    prompt = "\x1b[?2004h[sail@pier /srv/boat]# "
+    files = {}
+    for n in range(4):
+        ends = f"03:00:40 ERROR the hub closed the line at lap 8\r\nexit=1\r\n{prompt}"
+        if n == 0:
+            ends = ends.replace("the hub closed the line at", "missing answers from [1] for 9 s in")
+        begins = f"{prompt}boat {n}\r\n\x1b[?2004l\r03:00:00 INFO boat node {n}/4 pid {40 + n}\r\n"
+        work = laps(n, 7 if n == 1 else 8).replace("\n", "\r\n")
+        files[f"pane-node{n}.log"] = begins + work + (f"^C\r\n{prompt}" if n == 1 else ends)
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "lap 6" in text) == (1, True)
+    assert job_of(tmp_path).kind is FailureKind.HANG

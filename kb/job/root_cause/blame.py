@@ -9,11 +9,12 @@ from kb.job.root_cause.comparison import strange_ones
 
 def culprit_of(attempt: Attempt, log: RankLog) -> Culprit:
     """The culprit to which the failure in a log belongs. A failure without a rank is that of the
-    one rank that the launcher saw failing there."""
+    one rank that the launcher saw failing there, or else of the only one on that host."""
     rank = log.rank
     if rank is None and log.failure:
         failed = _failed_ranks(attempt, log.host)
         rank = failed.pop() if len(failed) == 1 else _likely_rank(attempt, log.failure)
+        rank = _only_rank_on(attempt, log.host) if rank is None else rank
     return Culprit(rank, log.host or attempt.reported_host(rank), log.failure)
 
 
@@ -32,6 +33,12 @@ def _failed_ranks(attempt: Attempt, host: str | None) -> set[int]:
         and (host is None or host in one.hosts)
         and not explains_itself(attempt.ranks.get(one.rank))
     }
+
+
+def _only_rank_on(attempt: Attempt, host: str | None) -> int | None:
+    """The rank of a host on which no other runs."""
+    ranks = [rank for rank, log in attempt.ranks.items() if host and log.host == host]
+    return ranks[0] if len(ranks) == 1 else None
 
 
 def _likely_rank(attempt: Attempt, failure: LogLine) -> int | None:

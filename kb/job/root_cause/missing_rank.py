@@ -27,6 +27,7 @@ _NAMED = tuple(
         rf"\bno (?:\w+ ){{0,4}}from (?:the )?(?:rank|process|worker|task|peer|client) {_LIST}",
         rf"\branks? {_LIST} failed to pass monitoredBarrier",
         rf"\bmissing ranks?:? {_LIST}",
+        rf"\bmissing \w+ from (?:ranks? |nodes? |workers? )?{_LIST}",
         rf"\bwaiting (?:for|on) (?:rank|process|worker|task|peer)(?:e?s|\(e?s\))? {_LIST}",
         rf"\branks? {_LIST} (?:did ?n.t|did not|has not|have not|hasn.t) (?:join|reach|call|enter)",
         rf"but didn't join collective[^.\n]*ranks? {_LIST}",
