@@ -152,8 +152,10 @@ _STILL = re.compile(
     r"|\bnow (?:it |i |we |they )?(?:get|gets|die|dies|fails?|crash\w*|hangs?|ooms?|stops)\b"
     r"|\bfell (?:off|over)\b|\bat (?:a|one|half) (?:a )?(?:third|quarter|half|tenth)\b"
     r"|\bso .{3,30}seems?\b"
+    r"|\b(?:fine|ok|okay|good|normal|well|healthy|stable|works?|worked|runs?|ran|trains?)"
+    r" (?:for|until|till|up to|at first)\b.{0,60}\bthen\b"
     r"|还是|仍|依然|但|不过|可是|又(?:挂|崩|卡|断|报错|失败)|偶尔|有时|重启(?:一下)?[就才]好(?!了)"
-    r"|就(?:不行|不好|挂|崩|卡住|掉)了|希望",
+    r"|就(?:不行|不好|挂|崩|卡住|掉)了|希望|(?:一?开始|起初|刚开始|前面).{0,30}(?:然后|后来|之后|接着)",
     re.IGNORECASE,
 )
 """Not all is well."""

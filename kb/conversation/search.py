@@ -42,8 +42,6 @@ _MIN_FACTOR = 0.25
 """Minimum factor: a sentence without shared words does not rule a record out."""
 _TEXT_ALONE_WEIGHT = 0.5
 """Weight of the result for the text alone: half, because the log may be about something else."""
-_TELLING = 0.5
-"""Rarity of a word that is said back, in parts of that of the rarest one."""
 _ODD = re.compile(
     r"(?<![\w.:/-])-\d+(?:\.\d+)? ?[KMGT]i?B\b|(?<![\w/.])0/[1-9]\d{0,3}\b|\d[KMGT]?\*(?=\s)"
     r"|(?<![\w.])100 ?%"
@@ -52,11 +50,14 @@ _ODD = re.compile(
     re.IGNORECASE,
 )
 """A value that is seldom well: less than nothing, none of several, over a limit."""
+_MAX_NAMES_SAID = 3
+"""Names of a text that no record knows."""
 _MAX_WORDS_NAMED = 5
 """Shared words named in the reason, the longest first."""
 _WORD = re.compile(r"[A-Za-z0-9_][\w./:+-]*\w|[\u3400-\u9fff]+")
-_IN_LETTERS = re.compile(r"[A-Za-z]{3}|[\u3400-\u9fff]{2}")
-"""A word, not a number with its unit."""
+_IS_NAME = re.compile(r"[A-Za-z]{2}[\w.-]*[_/.:-]\w*[A-Za-z]{2}|[A-Z][A-Z0-9]{3}|[a-z][A-Z][a-z]")
+"""A setting, a file, a host or a function, which is worth saying back; a word of the language is
+not."""
 _MAX_GUIDES = 4
 """Playbooks and checks in which a question is looked up that the leading pages do not answer."""
 _MAX_RECORDS_ADDED = 10
@@ -131,7 +132,7 @@ def search_statement(
 
 
 def _heard(text: str, rare: Mapping[str, float], language: Language) -> str:
-    """The line of an output that stands out, or the rarest words of a text, which brings up
+    """The line of an output that stands out, or the rarest names in a text, which brings up
     nothing."""
     lines = text.strip().split("\n")
     odd = (line for line in lines if _ODD.search(line) and not is_human_written(line))
@@ -141,10 +142,11 @@ def _heard(text: str, rare: Mapping[str, float], language: Language) -> str:
     def rarity(word: str) -> float:
         return max((rare.get(token, 0.0) for token in tokenize(word)), default=0.0)
 
-    words = [word for word in dict.fromkeys(_WORD.findall(text)) if _IN_LETTERS.search(word)]
-    words.sort(key=rarity, reverse=True)
-    words = [word for word in words if rarity(word) >= _TELLING * rarity(words[0])]
-    return say("heard", language, words=", ".join(map(quote, words[:_MAX_WORDS_NAMED])))
+    names = [word for word in dict.fromkeys(_WORD.findall(text)) if _IS_NAME.search(word)]
+    names.sort(key=rarity, reverse=True)
+    if not names:
+        return say("heard-words", language)
+    return say("heard", language, words=", ".join(map(quote, names[:_MAX_NAMES_SAID])))
 
 
 def _speaks_for_none(

@@ -145,7 +145,7 @@ def small_installation(tmp_path_factory: pytest.TempPathFactory) -> Small:
 
 
 def _install(home: Path) -> None:
-    ignore = shutil.ignore_patterns("__pycache__", "*.zst")
+    ignore = shutil.ignore_patterns("__pycache__", "index.sqlite.zst")
     for package in ("kb", "index"):
         shutil.copytree(package, home / package, ignore=ignore)
     for name in RECORDS:

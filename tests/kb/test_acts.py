@@ -200,6 +200,8 @@ def test_who_asks_for_a_term_of_the_glossary_is_heard(text: str) -> None:
         "nothing works, thanks for nothing",
         "除了调小 batch，有没有办法把它彻底修好",
         "so that is it, all good then?",
+        "looked at the curve: fine for 150 steps, then it goes from 2.1 to 8",
+        "一开始正常，后来 loss 就飞了",
     ],
 )
 def test_what_is_still_wrong_is_no_success(text: str) -> None:

@@ -352,6 +352,14 @@ def test_a_step_that_the_question_names_keeps_its_answer(knowledge: KnowledgeBas
     assert "only if you have root" not in said(after)
 
 
+def test_a_step_that_only_speaks_of_the_program_does_not_answer_for_it(
+    knowledge: KnowledgeBase,
+) -> None:
+    failed = "RuntimeError: CUDA error 802: system not yet initialized on our HGX H100 box"
+    after = talk(knowledge, failed, "and restarting fabricmanager, is that safe while jobs run?")
+    assert "A100 NVSwitch" in said(after)
+
+
 def test_a_conversation_goes_on_behind_such_a_question(knowledge: KnowledgeBase) -> None:
     asked = talk(knowledge, HANG, "can we restart fabric manager while jobs run")
     assert "A100 NVSwitch" in said(asked)

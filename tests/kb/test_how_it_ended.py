@@ -49,12 +49,26 @@ def test_a_step_that_is_told_of_is_credited(knowledge: KnowledgeBase, told: str,
         ("it works now, write me a summary for the ticket", "State: solved"),
         ("起来了，谢谢！帮我总结下", "状态：已"),
         ("换掉那张卡之后跑了两天没有nan了，总结一下", "状态：已解决"),
+        ("works, the host stays at 20G. one line for the log please", "State: solved"),
     ],
 )
 def test_a_note_that_is_asked_for_with_the_success_says_it(
     knowledge: KnowledgeBase, told: str, state: str
 ) -> None:
     assert state in said(talk(knowledge, SHM, told))
+
+
+def test_how_well_it_goes_now_is_no_remedy(knowledge: KnowledgeBase) -> None:
+    told = "it works, throughput is at 41k tok/s and memory at 62 GB"
+    assert "41k" not in said(talk(knowledge, "training hangs, no error, 2 nodes", told))
+
+
+def test_the_words_of_a_remark_that_no_record_knows_are_not_said_back(
+    knowledge: KnowledgeBase,
+) -> None:
+    answer = said(talk(knowledge, SHM, "funny, the fans of that box are rather loud tonight"))
+    assert "`funny`" not in answer
+    assert "`loud`" not in answer
 
 
 @pytest.mark.parametrize(

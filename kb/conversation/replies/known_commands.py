@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kb.conversation.acts import Acted
-from kb.conversation.done_steps import FixStep
+from kb.conversation.done_steps import FixStep, step_by_number
 from kb.conversation.known_commands import KnownCommand, command_asked
 from kb.conversation.language import say
 from kb.conversation.next_step import Task, name_of
@@ -23,7 +23,7 @@ def known_command(
     if command is None:
         return None
     task = task_named(acted.text, conversation, knowledge)
-    if task and _runs(task, command):
+    if task and _runs(task, command) and _is_named(task, acted.text):
         return None
     words = command.words(language)
     step = _step_of(command, conversation)
@@ -44,6 +44,11 @@ def _step_of(command: KnownCommand, conversation: Conversation) -> FixStep | Non
     steps = enumerate(incident.body.fix, 1) if incident else ()
     found = (FixStep(incident, number, step) for number, step in steps if incident)
     return next((one for one in found if command.is_in(one.step.command or "")), None)
+
+
+def _is_named(task: Task, text: str) -> bool:
+    """Whether a message names it as such: a check, or a step by its number."""
+    return isinstance(task, NextCheck) or bool(step_by_number(text, [task.incident]))
 
 
 def _runs(task: Task, command: KnownCommand) -> bool:

@@ -15,7 +15,7 @@ from kb.conversation.language import in_language, joined, say
 from kb.conversation.next_step import cause_shown, playbooks_of, symptom_of, task_of
 from kb.conversation.replies.answer import Answer, described_task, in_short, paragraphs
 from kb.conversation.replies.meant import first_record
-from kb.conversation.replies.own_remedy import tells_remedy
+from kb.conversation.replies.own_remedy import remedy_told, tells_remedy
 from kb.conversation.speech import (
     beginning,
     cause_and_sign,
@@ -207,7 +207,7 @@ def _state(conversation: Conversation) -> str:
         return say("note-solved-step", language, number=solved.step, id=solved.record)
     told = next(one.text for one in reversed(conversation.statements) if one.solved)
     if not solved.record and tells_remedy(told):
-        return say("note-solved-own", language, text=quote(told))
+        return say("note-solved-own", language, text=quote(remedy_told(told)))
     return say("note-solved", language)
 
 

@@ -28,6 +28,20 @@ _OF_SUCCESS = re.compile(
 """Words that only say that it works."""
 _MIN_OWN_WORDS = 3
 """Words beside them that tell of a remedy."""
+_CLAUSES = re.compile(r"(?<!\s)\s*(?:[，；;。!！?？\n]|,(?!\d)|\.(?!\w))\s*")
+_STATE = re.compile(
+    r"\d.*?(?:%|\b(?:[kmgt]i?b?|ms|s|sec\w*|min\w*|hours?|h|steps?|it/s|tok\w*)\b)"
+    r"|\b(?:stays?|sits?|is|are|at|gpus?|util\w*|loss|memory|host|throughput)\b.{0,24}\d",
+    re.IGNORECASE,
+)
+"""What is measured now that it works."""
+_DID = re.compile(
+    r"\b(?:set|add|remov|delet|switch|chang|mov|upgrad|downgrad|revert|roll|disabl|enabl|turn|replac|install"
+    r"|reinstall|rais|lower|increas|reduc|pin|patch|fix|clear|free|kill|restart|reboot|bump|with|without|us|after"
+    r"|unset|export|drop|rebuil|copi|re-?seat|swap)(?:p?ed|t?ed|ing|e?s)?\b|[改换加设装升降删关开清释重去调用]",
+    re.IGNORECASE,
+)
+"""What was done so that it works."""
 _BY_ITSELF = re.compile(
     r"\b(?:by itself|on its own|itself|magically|no idea why|nobody did anything)\b"
     r"|自己(?:就)?(?:好|恢复)|莫名其妙.{0,4}好|自动(?:好|恢复)",
@@ -44,9 +58,16 @@ def tells_remedy(text: str) -> bool:
     return is_named or len(remedy_words(text)) >= _MIN_OWN_WORDS
 
 
+def remedy_told(text: str) -> str:
+    """A text without its clauses that only tell what is measured now."""
+    clauses = list(filter(None, map(str.strip, _CLAUSES.split(text))))
+    telling = [one for one in clauses if not _STATE.search(one) or _DID.search(one)]
+    return text if len(telling) == len(clauses) else ", ".join(telling)
+
+
 def remedy_words(text: str) -> frozenset[str]:
-    """The words beside those that only say that it works."""
-    return frozenset(tokenize(translate(_OF_SUCCESS.sub(" ", text))))
+    """The words beside those that only say that it works, or how well."""
+    return frozenset(tokenize(translate(_OF_SUCCESS.sub(" ", remedy_told(text)))))
 
 
 def refutes(text: str) -> bool:

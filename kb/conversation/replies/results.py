@@ -33,6 +33,7 @@ from kb.conversation.replies.meant import (
 from kb.conversation.replies.own_remedy import (
     by_itself,
     refutes,
+    remedy_told,
     remedy_words,
     tells_remedy,
 )
@@ -110,7 +111,7 @@ def _success_of_own(acted: Acted, conversation: Conversation) -> Answer:
     """Of a remedy that the user found: it proves nothing of what was named."""
     language, said = conversation.language, say("success", conversation.language)
     statement = Statement(acted.text, says=(said,), solved=Solved(""))
-    own = say("success-own", language, text=quote(acted.text))
+    own = say("success-own", language, text=quote(remedy_told(acted.text)))
     text = paragraphs([sentences([said, own]), say("success-unknown", language)])
     return Answer(text, statement=statement)
 
