@@ -20,7 +20,7 @@ from kb.log.mask import mask
 from kb.log.prefixes import split_prefix
 from kb.rules import file_digest
 
-_FORMAT_VERSION = 8
+_FORMAT_VERSION = 9
 """Increase this number when this module produces different documents from the same file."""
 
 _MAX_PASSAGE_CHARACTERS = 600
@@ -43,8 +43,10 @@ class Entry(msgspec.Struct, frozen=True):
 
 def digest(source: bytes) -> str:
     """Key that changes when a file must be indexed again: hash of its content, of
-    `_FORMAT_VERSION`, and of the glossary, since its translation is indexed too."""
-    return hashlib.sha256(b"%d\0" % _FORMAT_VERSION + file_digest("glossary") + source).hexdigest()
+    `_FORMAT_VERSION`, and of the rules whose results are kept with it: the glossary, in which it is
+    translated, and the reasons for which something is refused."""
+    rules = file_digest("glossary") + file_digest("reasons")
+    return hashlib.sha256(b"%d\0" % _FORMAT_VERSION + rules + source).hexdigest()
 
 
 def to_document(incident: Incident, source: bytes) -> Document:
