@@ -69,7 +69,7 @@ def with_answers(
     """With a turn of these answers, which does what the last of them does unless `act` says it."""
     known = {*conversation.pool, *(name for answer in answers for name in answer.records)}
     turn = tool_turn(
-        paragraphs(answer.text for answer in answers),
+        paragraphs(dict.fromkeys(answer.text for answer in answers)),
         known,
         (line for answer in answers for line in answer.lines),
         tuple(dict.fromkeys(name for answer in answers for name in answer.shows)),
