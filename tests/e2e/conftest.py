@@ -145,9 +145,11 @@ def small_installation(tmp_path_factory: pytest.TempPathFactory) -> Small:
 
 
 def _install(home: Path) -> None:
-    ignore = shutil.ignore_patterns("__pycache__", "index.sqlite.zst")
+    ignore = shutil.ignore_patterns("__pycache__", "*.zst")
     for package in ("kb", "index"):
         shutil.copytree(package, home / package, ignore=ignore)
+    for answers in sorted((home / "kb" / "answers").glob("*.toml"))[1:]:
+        answers.unlink()
     for name in RECORDS:
         source = next(Path("incidents").glob(f"*/{name}.md"))
         (home / source.parent).mkdir(parents=True, exist_ok=True)
