@@ -13,7 +13,7 @@ from itertools import pairwise, takewhile
 
 from kb.evidence.markers import denies_failure
 from kb.evidence.notices import is_notice
-from kb.evidence.references import falls_short, lacks_some
+from kb.evidence.references import falls_short, lacks_some, stands_still
 from kb.expression import Expression
 from kb.log.prefixes import split_prefix
 from kb.numbers import read_int
@@ -242,7 +242,7 @@ def ends_well(lines: Sequence[str]) -> bool:
     return (
         _end_with_work(told, is_over=is_over)
         and not any(map(_is_no_success, told))
-        and not (_is_left_undone(told) or lacks_some(told))
+        and not (_is_left_undone(told) or lacks_some(told) or stands_still(told))
         and not _is_cut_short(told)
     )
 

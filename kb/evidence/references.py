@@ -1,4 +1,5 @@
-"""Numbers that a line holds against others: what was measured before, or what there was to do."""
+"""Numbers that are held against others: what was measured before, what there was to do, or what the
+lines before said."""
 
 from __future__ import annotations
 
@@ -56,6 +57,20 @@ _DONE = Expression(
     re.IGNORECASE,
 )
 _LEAST_DONE = 0.95
+
+
+_LOSS = Expression(
+    r"(?<![A-Za-z])(?:train_|training_|val_)?loss['\"]?\s?[:=]\s?(?P<value>\d{1,20}\.\d{3,20})(?![\deE])"
+)
+_STANDING = 4
+"""Lines with the same loss, to the last digit: chance does not do that."""
+
+
+def stands_still(lines: Iterable[str]) -> bool:
+    """Whether the last losses are all the same: nothing is learned."""
+    found = (_LOSS.search(line) for line in lines)
+    losses = [loss["value"] for loss in found if loss][-_STANDING:]
+    return len(losses) == _STANDING and len(set(losses)) == 1
 
 
 def lacks_some(lines: Iterable[str]) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import diagnose
-from kb.evidence.references import falls_short, lacks_some
+from kb.evidence.references import falls_short, lacks_some, stands_still
 from kb.evidence.remarks import is_remark
 from kb.evidence.setbacks import without_setbacks
 from kb.log import Log
@@ -136,3 +136,18 @@ def test_less_was_done_than_was_planned(lines: list[str], *, expected: bool) -> 
 )
 def test_a_remark_is_told_by_its_shape(lines: list[str], *, expected: bool) -> None:
     assert is_remark(lines) == expected
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        (["2.3026"] * 4, True),
+        (["2.3026"] * 3, False),
+        (["2.3031", "2.3026", "2.3026", "2.3026"], False),
+        (["0.7"] * 4, False),
+        (["2.3026e-05"] * 4, False),
+    ],
+)
+def test_a_loss_that_stands_still_is_no_good_end(losses: list[str], *, expected: bool) -> None:
+    lines = [f"epoch {number} - loss: {loss} - acc: 0.1" for number, loss in enumerate(losses)]
+    assert stands_still(lines) == expected
