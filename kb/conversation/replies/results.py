@@ -51,7 +51,7 @@ from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.incident import Incident
 from kb.playbook import Cause, Playbook
-from kb.verdict import SHOW_QUIET_AT, Verdict, percent
+from kb.verdict import FITS_AT, SHOW_QUIET_AT, Verdict, percent
 
 _LEAST_WORDS = 2
 """Of a cause, in what is said of a success: "all gone now" names none."""
@@ -141,7 +141,8 @@ def _proven(conversation: Conversation) -> Incident | None:
 
 def _perhaps(conversation: Conversation) -> Iterator[str]:
     """What led, where nothing proves it."""
-    for match in conversation.matches[:1]:
+    likely = (one for one in conversation.matches[:1] if one.confidence >= FITS_AT)
+    for match in likely:
         record, share = cite(match.incident, conversation.language), percent(match.confidence)
         yield say("success-perhaps", conversation.language, record=record, share=share)
 
