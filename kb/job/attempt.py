@@ -78,6 +78,7 @@ _EXIT = Expression(
 )
 _ENDED_WELL = Expression(
     r"\b(?:finish(?:ed|ing)?|done|complet(?:ed?|ion)|success(?:ful(?:ly)?)?|bye|all good)\b"
+    r"|=== (?:\d+ (?:passed|skipped|xfailed|xpassed|deselected|warnings?)(?:, )?){1,6} in [\d.]+s\b"
     r"|" + _EXITED_WELL,
     re.IGNORECASE,
 )

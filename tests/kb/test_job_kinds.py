@@ -370,3 +370,82 @@ def test_a_capture_of_a_terminal_shows_the_node_whose_answer_is_missing(tmp_path
     rank, text = first_of(write(tmp_path, files))
     assert (rank, "lap 6" in text) == (1, True)
     assert job_of(tmp_path).kind is FailureKind.HANG
+
+
+def test_the_rank_that_all_others_lost_is_the_one_that_the_kernel_killed(tmp_path: Path) -> None:
+    files = {f"boat_rank{n}.log": laps(n) for n in range(4)}
+    for rank in (0, 1, 3):
+        files[f"boat_rank{rank}.log"] += "RuntimeError: Connection closed by peer [10.0.0.2]:9\n"
+    files["dmesg.log"] = (
+        "[1651.22] oom-kill:constraint=CONSTRAINT_MEMCG,task=python,pid=1829,uid=0\n"
+        "[1651.23] Memory cgroup out of memory: Killed process 1829 (python) total-vm:9kB\n"
+    )
+    assert first_of(write(tmp_path, files))[0] == 2
+    assert job_of(tmp_path).kind is FailureKind.MEMORY
+
+
+def test_of_ranks_that_are_only_counted_the_silent_ones_did_not_join(tmp_path: Path) -> None:
+    lost = "RuntimeError: recvValueWithTimeout failed: Failed to recv, got 0 bytes\n"
+    files = {f"out.{n}": f"boat {n} on lake-{n}\n" for n in range(5)}
+    for rank in (1, 2, 4):
+        files[f"out.{rank}"] += lost
+    files["out.0"] += (
+        "torch.distributed.DistStoreError: Timed out after 26 seconds waiting for clients."
+        " 4/5 clients joined.\n"
+    )
+    files["out.3"] += "nets.tar.lock is locked by keeper@lake-9, waiting\n"
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "is locked" in text) == (3, True)
+    assert job_of(tmp_path).kind is FailureKind.RENDEZVOUS
+
+
+def test_the_rank_that_is_named_as_the_slowest_before_the_end_is_at_fault(tmp_path: Path) -> None:
+    lines = [f"[{n % 4}] boat {n % 4} lap {n // 4} took 0.1 s" for n in range(24)]
+    lines += [f"[0] lap {n} slow: slowest rank 2 took 3.1 s, limit 1.5 s" for n in (6, 7, 8)]
+    lines += ["[0] lap time limit exceeded 3 times in a row, giving up"]
+    lines += [
+        "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD",
+        "with errorcode 75.",
+    ]
+    assert first_of(merged(tmp_path, *lines))[0] == 2
+    assert job_of(tmp_path).kind is FailureKind.STRAGGLER
+
+
+def test_all_ranks_of_a_host_whose_link_went_down_are_cut_off(tmp_path: Path) -> None:
+    head = "2026-11-21T03:{}+0000 lake-{} "
+    timed = "RuntimeError: Timed out waiting 20000ms for send operation to complete"
+    files = {}
+    for host in range(3):
+        work = [
+            f"{head.format(f'10:{n:02}', host)}boat[7{rank}]: rank {rank} lap {n}"
+            for n in range(6)
+            for rank in (2 * host, 2 * host + 1)
+        ]
+        if host == 1:
+            work.append(f"{head.format('10:07', host)}keeper[9]: eth0: link lost carrier")
+        work += [
+            f"{head.format('10:30', host)}boat[7{rank}]: [rank{rank}]: {timed}"
+            for rank in (2 * host, 2 * host + 1)
+        ]
+        files[f"lake-{host}.journal"] = "\n".join(work) + "\n"
+    job = job_of(write(tmp_path, files))
+    assert [one.rank for one in job.culprits] == [2, 3]
+    assert {one.host for one in job.culprits} == {"lake-1"}
+
+
+def test_a_step_behind_all_work_that_ends_a_script_is_a_failure(tmp_path: Path) -> None:
+    lines = [f"boat{n % 3}\t03:10:{n // 3:02} lap {n // 3} of 9" for n in range(27)]
+    lines += [f"boat{n}\t03:10:10 finished, wrote part-{n}.bin" for n in range(3)]
+    lines += ["publish: collecting 3 parts", "./publish.sh: line 6: BUCKET: unbound variable"]
+    job = job_of(merged(tmp_path, *lines, "exit status 1"))
+    assert job.failed
+
+
+def test_what_tests_provoke_is_no_failure_where_all_passed(tmp_path: Path) -> None:
+    files = {
+        f"rank{n}.log": "collected 9 items\n"
+        "ERROR    coll:test_coll.py:24 RuntimeError: Timed out waiting 100ms (injected)\n"
+        "PASSED [100%]\n============== 8 passed, 1 skipped in 3.3s ==============\n"
+        for n in range(4)
+    }
+    assert not job_of(write(tmp_path, files)).failed

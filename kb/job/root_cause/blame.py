@@ -23,6 +23,13 @@ def explains_itself(log: RankLog | None) -> bool:
     return log is not None and log.role >= FaultRole.LOST_PEER
 
 
+def only_silent_rank(attempt: Attempt) -> RankLog | None:
+    """The one rank that does not complain, where all others lost a peer or waited in vain."""
+    silent = [log for log in attempt.ranks.values() if log.role <= FaultRole.STOPPED]
+    others = len(attempt.ranks) - len(silent)
+    return silent[0] if len(silent) == 1 and others > 1 and not silent[0].is_done else None
+
+
 def _failed_ranks(attempt: Attempt, host: str | None) -> set[int]:
     """Ranks of a host that a launcher reports as failed, and that do not explain it themselves."""
     return {

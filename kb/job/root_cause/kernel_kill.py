@@ -7,6 +7,7 @@ from signal import SIGKILL
 from kb.job.attempt import Attempt
 from kb.job.exits import Exit
 from kb.job.model import Culprit, Explanation, RootCause
+from kb.job.root_cause.blame import only_silent_rank
 from kb.rules.rows import FailureKind
 
 
@@ -22,11 +23,13 @@ def killed_by_kernel(attempt: Attempt) -> RootCause | None:
 
 
 def _rank_of(killed: Exit, attempt: Attempt) -> int | None:
-    """The rank of the process, or else the first rank that a launcher reports as killed."""
+    """The rank of the process, or else the first rank that a launcher reports as killed, or the
+    one that all others lost."""
     if killed.rank is not None:
         return killed.rank
     reported = (one.rank for one in attempt.exits if one.signal == SIGKILL)
-    return next((rank for rank in reported if rank is not None), None)
+    silent = only_silent_rank(attempt)
+    return next((rank for rank in reported if rank is not None), silent.rank if silent else None)
 
 
 def _was_killed(one: Exit) -> bool:

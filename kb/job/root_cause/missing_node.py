@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from kb.expression import Expression
 from kb.job.attempt import Attempt
 from kb.job.hostlists import missing_hosts
-from kb.job.model import Culprit, Explanation, FaultRole, RootCause
+from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.comparison import last_step
 from kb.rules.rows import FailureKind
 
 _CANNOT_CONNECT = Expression(r"\btry(?:ing)? to connect\b|\bfailed to connect\b", re.IGNORECASE)
+
+_JOINED = Expression(
+    r"\b(?P<some>\d{1,6})/(?P<all>\d{1,6}) (?:clients|ranks|workers|nodes|processes|hosts)"
+    r" (?:have )?joined\b"
+)
+"""What the store of torch counts when it gives up."""
 
 
 def never_joined(attempt: Attempt) -> RootCause | None:
@@ -29,10 +36,22 @@ def never_joined(attempt: Attempt) -> RootCause | None:
     if strangers and 2 * len(strangers) < len(waiting):
         culprits = [Culprit(line.rank, line.host, line) for line in strangers]
         return RootCause(FailureKind.RENDEZVOUS, tuple(culprits), Explanation.STRANGER)
-    culprits = [Culprit(None, host, waiting[0]) for host in _missing_hosts(attempt)]
+    culprits = _not_joined(attempt, waiting) or [
+        Culprit(None, host, waiting[0]) for host in _missing_hosts(attempt)
+    ]
     if not culprits:
         return None
     return RootCause(FailureKind.RENDEZVOUS, tuple(culprits), Explanation.NEVER_JOINED)
+
+
+def _not_joined(attempt: Attempt, waiting: Iterable[LogLine]) -> list[Culprit]:
+    """The ranks that complain of nothing, where so many are missing as whoever waits counts."""
+    counts = (_JOINED.search(line.text) for line in waiting)
+    missing = {int(found["all"]) - int(found["some"]) for found in counts if found}
+    silent = [log for log in attempt.ranks.values() if log.role <= FaultRole.STOPPED]
+    if missing != {len(silent)}:
+        return []
+    return [Culprit(log.rank, log.host, log.last) for log in silent]
 
 
 def _missing_hosts(attempt: Attempt) -> list[str]:

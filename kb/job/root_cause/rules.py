@@ -22,11 +22,12 @@ from kb.job.root_cause.own_failure import failed_by_itself
 from kb.job.root_cause.same_rank import started_twice
 from kb.job.root_cause.slow_rank import slowed_down
 from kb.job.root_cause.stopped_job import preempted, stopped_from_outside
-from kb.job.root_cause.unreachable_host import cut_off
+from kb.job.root_cause.unreachable_host import cut_off, link_went_down
 
 RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
     killed_by_kernel,
     slowed_down,
+    link_went_down,
     failed_by_itself,
     preempted,
     recorded_differently,

@@ -33,11 +33,29 @@ _Found = tuple[str, LogLine]
 """A host that is not reached, and the line that shows it."""
 
 
+def link_went_down(attempt: Attempt) -> RootCause | None:
+    """Name a host whose system log tells that its link went down, where no rank failed by
+    itself."""
+    if any(log.role >= FaultRole.SELF_INFLICTED for log in attempt.ranks.values()):
+        return None
+    found = _link_down(attempt)
+    culprits = _on_host(attempt, *found) if found else ()
+    return RootCause(FailureKind.NETWORK, culprits, Explanation.NETWORK) if culprits else None
+
+
 def cut_off(attempt: Attempt) -> RootCause | None:
     """Name a host that the others cannot reach."""
     found = _link_down(attempt) or _lost(attempt) or _accused(attempt)
-    culprit = Culprit(None, *found) if found else _alone_without_way(attempt)
-    return RootCause(FailureKind.NETWORK, (culprit,), Explanation.NETWORK) if culprit else None
+    culprits = _on_host(attempt, *found) if found else _alone_without_way(attempt)
+    return RootCause(FailureKind.NETWORK, culprits, Explanation.NETWORK) if culprits else None
+
+
+def _on_host(attempt: Attempt, host: str, line: LogLine) -> tuple[Culprit, ...]:
+    """The ranks of a host, where they are known and not all; else the host."""
+    ranks = sorted(rank for rank, log in attempt.ranks.items() if log.host == host)
+    if not 0 < len(ranks) < len(attempt.ranks):
+        return (Culprit(None, host, line),)
+    return tuple(Culprit(rank, host, line) for rank in ranks)
 
 
 def _link_down(attempt: Attempt) -> _Found | None:
@@ -84,18 +102,18 @@ def _accused(attempt: Attempt) -> _Found | None:
     return host, next(shown)
 
 
-def _alone_without_way(attempt: Attempt) -> Culprit | None:
+def _alone_without_way(attempt: Attempt) -> tuple[Culprit, ...]:
     """The one rank that has no way to the others, where each of these lost a peer or waited in
     vain. One that is silent may be dead, and those who call it have no way to it."""
     ranks = attempt.ranks.values()
     waiting = (FaultRole.LOST_PEER, FaultRole.TIMED_OUT)
     if len(ranks) < _MIN_RANKS or any(log.role not in waiting for log in ranks):
-        return None
+        return ()
     without_way = {log: line for log in ranks if (line := _without_way(log))}
     if len(without_way) != 1:
-        return None
+        return ()
     ((log, line),) = without_way.items()
-    return Culprit(log.rank, log.host, line)
+    return (Culprit(log.rank, log.host, line),)
 
 
 def _without_way(log: RankLog) -> LogLine | None:
