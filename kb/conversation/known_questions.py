@@ -36,7 +36,7 @@ NEAR = 1.0
 """The same where nothing else answers, and the question or the case has the row's topic."""
 MEANT_SURE = 1.1
 """Likeness by meaning and words, from 0 to 1.6, from which on a question is that of a row."""
-MEANT_NEAR = 0.9
+MEANT_NEAR = 1.0
 """The same where nothing else answers."""
 _TELLING = 0.55
 """Weight of a word that a question is about; a row without it answers another one."""
