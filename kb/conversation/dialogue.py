@@ -192,6 +192,8 @@ def _answers(
         answers.append(answer)
         if answer.statement:
             conversation = _rerank(conversation, answer.statement)
+    if conversation.solved:  # what nobody can say beside it is left out
+        answers = [one for one in answers if one.act is not ReplyAct.DECLINE] or answers
     return with_answers(conversation, answers)
 
 

@@ -65,7 +65,9 @@ _DENIAL = re.compile(
 """Where in a clause that denies something the denial ends."""
 _NEXT_CLAUSE = re.compile(r"\s(?:and|but|so|then|because)\s.*", re.IGNORECASE)
 """What stands behind that which is denied."""
-_FLAG_OR_YET = re.compile(r"(?<![\w-])--?[a-z][\w-]*|\bno (?:[\w-]+ ){1,3}yet\b", re.IGNORECASE)
+_FLAG_OR_YET = re.compile(
+    r"(?<![\w-])--?[a-z][\w-]*(?:=\S+)?|\bno (?:[\w-]+ ){1,3}yet\b", re.IGNORECASE
+)
 """A name with a `no` in it, and what is only not there so far."""
 _STATE = re.compile(
     r"(?:currently |yet |even )?(?:active|enabled|set|present|loaded|installed|mounted|there|used"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from index.tokens import tokenize
-from kb.conversation.language import Language, say
+from kb.conversation.language import say
 from kb.conversation.speech import quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
@@ -109,10 +109,11 @@ def search_statement(
     }
     rare = knowledge.rarities(frozenset(tokenize(f"{text} {translate(text)}")))
     if _speaks_for_none(rare, known, (was, now)):
-        return Statement("", says=(_heard(text, rare, conversation.language),), searched_text=text)
-    reason = _reason(text, rare, known, (was, now), conversation.language)
+        return Statement("", says=(_heard(text, rare, conversation),), searched_text=text)
+    reason = _reason(text, rare, known, (was, now), conversation)
     found = sorted(known.keys() - pool, key=lambda i: (-now[i], i))
-    least = _MIN_FACTOR if _speaks_against(known, (was, now)) else 1.0
+    is_against = _speaks_against(known, (was, now))
+    least = _MIN_FACTOR if is_against else 1.0
     rest = max(_MIN_CONFIDENCE, 1 - sum(joint.values())) / max(
         _MIN_CONFIDENCE, 1 - sum(was.values())
     )
@@ -120,7 +121,7 @@ def search_statement(
         "",
         says=(reason,),
         factors={i: max(least, _factor(i, was, now)) for i in pool | known.keys()},
-        otherwise=rest,
+        otherwise=rest if is_against else min(rest, 1.0),
         found=tuple(
             msgspec.structs.replace(
                 known[identifier], confidence=alone.get(identifier, _MIN_CONFIDENCE)
@@ -131,9 +132,10 @@ def search_statement(
     )
 
 
-def _heard(text: str, rare: Mapping[str, float], language: Language) -> str:
+def _heard(text: str, rare: Mapping[str, float], conversation: Conversation) -> str:
     """The line of an output that stands out, or the rarest names in a text, which brings up
-    nothing."""
+    nothing; those that the leading record speaks of are its own."""
+    language = conversation.language
     lines = text.strip().split("\n")
     odd = (line for line in lines if _ODD.search(line) and not is_human_written(line))
     if len(lines) > 1 and (line := next(odd, None)):
@@ -146,6 +148,12 @@ def _heard(text: str, rare: Mapping[str, float], language: Language) -> str:
     names.sort(key=rarity, reverse=True)
     if not names:
         return say("heard-words", language)
+    for match in conversation.matches[:1]:
+        held = _tokens_of(match.incident) | _tokens_of_steps(match.incident)
+        shared = [name for name in names if held.issuperset(tokenize(name))]
+        if shared:
+            words = ", ".join(map(quote, shared[:_MAX_NAMES_SAID]))
+            return say("mentions", language, id=match.incident.id, words=words)
     return say("heard", language, words=", ".join(map(quote, names[:_MAX_NAMES_SAID])))
 
 
@@ -209,16 +217,17 @@ def _reason(
     rare: Mapping[str, float],
     known: Mapping[str, Match],
     shares: tuple[Mapping[str, float], Mapping[str, float]],
-    language: Language,
+    conversation: Conversation,
 ) -> str:
     """The words of the text that the record has that gained most; `shares` are those before it and
     with it."""
     was, now = shares
+    language = conversation.language
     gainer = max(known, key=lambda i: now[i] - was.get(i, 0.0))
     if now[gainer] <= was.get(gainer, 0.0):
         return say("supports-none", language)
     if now[gainer] < FITS_AT:
-        return _heard(text, rare, language)
+        return _heard(text, rare, conversation)
     shared = sorted(_shared_words(text, known[gainer].incident), key=len, reverse=True)
     words = ", ".join(map(quote, shared[:_MAX_WORDS_NAMED]))
     if not words:
@@ -238,3 +247,8 @@ def _tokens_of(incident: Incident) -> set[str]:
         [header.title, *header.aliases, body.symptom, body.setting, body.cause, body.evidence_text]
     )
     return set(tokenize(record))
+
+
+def _tokens_of_steps(incident: Incident) -> set[str]:
+    steps = (f"{step.text} {step.command or ''} {step.why or ''}" for step in incident.body.fix)
+    return set(tokenize(" ".join(steps)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -69,7 +69,7 @@ def with_answers(
     """With a turn of these answers, which does what the last of them does unless `act` says it."""
     known = {*conversation.pool, *(name for answer in answers for name in answer.records)}
     turn = tool_turn(
-        paragraphs(dict.fromkeys(answer.text for answer in answers)),
+        paragraphs(_once(answer.text for answer in answers)),
         known,
         (line for answer in answers for line in answer.lines),
         tuple(dict.fromkeys(name for answer in answers for name in answer.shows)),
@@ -81,6 +81,17 @@ def with_answers(
 def paragraphs(parts: Iterable[str]) -> str:
     """Each part on a line of its own."""
     return "\n".join(filter(None, parts))
+
+
+def _once(texts: Iterable[str]) -> Iterator[str]:
+    """The texts without the lines that one before them has as well, but for commands."""
+    said: set[str] = set()
+    for text in texts:
+        if "```" in text and text not in said:
+            yield text
+        else:
+            yield "\n".join(line for line in text.split("\n") if line not in said)
+        said |= {text, *text.split("\n")}
 
 
 def sentences(parts: Iterable[str]) -> str:

@@ -54,7 +54,7 @@ from kb.playbook import Cause, Playbook
 from kb.verdict import FITS_AT, SHOW_QUIET_AT, Verdict, percent
 
 _LEAST_WORDS = 2
-"""Of a cause, in what is said of a success: "all gone now" names none."""
+"""Of a cause or a step, in what is said of a success: "all gone now" and "set it" name none."""
 _CLAUSES = re.compile(r"\s*(?:[，,;；。]|\.\s)\s*")
 """What was done and what came of it are told apart by a comma."""
 _IN_VAIN = re.compile(r"\b(?:no|not|still|same|without)\b|n['’]t\b|没|不|还是|仍", re.IGNORECASE)
@@ -177,14 +177,16 @@ def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         for match in conversation.matches[:_MAX_RECORDS_COMPARED]
         if match.confidence >= SHOW_QUIET_AT
     ]
+    likely = [one.incident for one in conversation.matches[:1] if one.confidence >= FITS_AT]
     numbered = step_by_number(acted.text, incidents)
     told = [
         *numbered,
         *(step_of_setting(acted.text, incident) for incident in incidents),
         *(
             step
-            for clause in filter(None, _CLAUSES.split(acted.text))
-            for step in steps_meant(clause, incidents, knowledge)
+            for clause in _CLAUSES.split(acted.text)
+            if len(remedy_words(clause)) >= _LEAST_WORDS
+            for step in steps_meant(clause, likely, knowledge)
         ),
     ]
     if tells_remedy(acted.text):
