@@ -21,7 +21,7 @@ from kb.answers import KnownQuestion, known_questions
 from kb.conversation.act_model import in_english
 from kb.conversation.language import Language
 from kb.conversation.phrases import harm_of
-from kb.conversation.subject import is_question
+from kb.conversation.subject import is_question, sentences_of
 from kb.conversation.terms import asked_term, compared_terms
 from kb.corpus.answer_document import from_answer_payload
 from kb.corpus.base import KnowledgeBase
@@ -76,7 +76,7 @@ _MAX_CHARACTERS = 200
 
 def may_be_known(text: str) -> bool:
     """Whether a text is a question that the table has, if the case is about its systems."""
-    if not is_question(text) or has_answer_of_its_own(text):
+    if not is_question(text) or any(map(has_answer_of_its_own, sentences_of(text))):
         return False
     found, likeness = _nearest(text, None)
     return found is not None and (

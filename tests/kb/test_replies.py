@@ -636,12 +636,20 @@ def test_how_to_do_it_is_about_what_was_told_to_do(
 
 @pytest.mark.parametrize(
     ("text", "check"),
-    [("what is ACS? how do I see whether it is on", "acs"), ("how can I see ECC errors", "ecc")],
+    [("how do I see throttle reasons", "performance"), ("how can I see ECC errors", "ecc")],
 )
 def test_how_to_see_something_names_the_check_for_it(
     symptom: Conversation, knowledge: KnowledgeBase, text: str, check: str
 ) -> None:
     assert re.search(rf"\[[a-z-]*{check}[a-z-]*\]", said(reply(symptom, text, knowledge)))
+
+
+def test_a_term_is_explained_beside_the_way_to_see_it(
+    symptom: Conversation, knowledge: KnowledgeBase
+) -> None:
+    answer = said(reply(symptom, "what is ACS? how do I see whether it is on", knowledge))
+    assert "A PCIe feature" in answer
+    assert "lspci" in answer
 
 
 @pytest.mark.parametrize(
