@@ -234,13 +234,14 @@ def _said(read: OutputsRead, language: Language) -> Iterator[str]:
         for output in read.outputs
         for finding in output.check.body.findings
     }
+    is_fault = any(one.abnormal for one in read.observations)
     for one in read.observations[:_MAX_OBSERVATIONS_NAMED]:
         yield f"{quote(one.check)}: {_in_words(one, means, language)}"
         if one.suggests and one.abnormal:
             what = in_language(one.suggests, language).rstrip(".。")
             yield say("points-to", language, what=what)
         then = one.then if language is Language.ENGLISH else translation(one.then or "", language)
-        if then and one.abnormal:
+        if then and (one.abnormal or not is_fault):
             yield say("points-then", language, what=then.rstrip(".。"))
     telling = {one.check for one in read.observations}
     for output in read.outputs:

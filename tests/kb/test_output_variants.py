@@ -1,7 +1,8 @@
 """Outputs are read in the forms that users paste: of other versions, with other columns, with the
 name of the host in front, without the header.
 
-`output_variants.txt` has the samples. The line above each names its check and what it shows.
+`output_variants.txt` has the samples, `normal_variants.txt` those of healthy machines. The line
+above each names its check and what it shows.
 """
 
 from __future__ import annotations
@@ -19,11 +20,20 @@ from kb.verdict import Verdict
 from tests.kb.test_checks import outputs_of
 
 _HEAD = re.compile(r"^=== ([\w-]+): ([\w, -]+) \((.+)\)\n", re.MULTILINE)
-_PARTS = _HEAD.split(Path("tests/kb/output_variants.txt").read_text(encoding="utf-8"))[1:]
-SAMPLES = {
-    name: (check, set(findings.split(", ")) - {"nothing"}, text.rstrip("\n") + "\n")
-    for check, findings, name, text in zip(*(_PARTS[n::4] for n in range(4)), strict=True)
-}
+
+
+def _samples(file: str) -> dict[str, tuple[str, set[str], str]]:
+    """Check, findings and text by the name of the sample."""
+    parts = _HEAD.split(Path("tests/kb", file).read_text(encoding="utf-8"))[1:]
+    return {
+        name: (check, set(findings.split(", ")) - {"nothing"}, text.rstrip("\n") + "\n")
+        for check, findings, name, text in zip(*(parts[n::4] for n in range(4)), strict=True)
+    }
+
+
+SAMPLES = _samples("output_variants.txt")
+NORMAL = _samples("normal_variants.txt")
+"""What is said of it is no fault; where that is nothing, what healthy lines say does not hold."""
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -34,6 +44,19 @@ def test_an_output_is_read_in_the_form_that_is_pasted(name: str, knowledge: Know
     alarms = [one for one in seen if one.abnormal is not False]
     assert {one.finding for one in alarms if one.check == check} == findings
     assert {one.check for one in alarms} <= {check}, [one.text for one in alarms]
+
+
+@pytest.mark.parametrize("name", NORMAL)
+def test_what_is_healthy_is_said_in_the_form_that_is_pasted(
+    name: str, knowledge: KnowledgeBase
+) -> None:
+    check, findings, text = NORMAL[name]
+    _names, seen = outputs_of(text, knowledge)
+    own = {one.finding for one in seen if one.check == check and one.abnormal is False}
+    assert findings <= own
+    assert findings or not own
+    alarms = [one.text for one in seen if one.abnormal is not False]
+    assert not findings or not alarms
 
 
 TALK = [

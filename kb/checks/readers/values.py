@@ -167,6 +167,18 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
             lambda _model, _share: True,
             "{1} % of {0} lies in host memory, and the CPU computes that part.",
         ),
+        Comparison(
+            "all-on-gpu",
+            re.compile(r"\boffloaded (\d{1,4})/(\d{1,4}) layers to GPU"),
+            lambda some, layers: int(some) == int(layers) > 0,
+            "All {1} layers are on the GPU.",
+        ),
+        Comparison(
+            "all-on-gpu",
+            re.compile(r"^(\S{1,100})\s+[0-9a-f]{12}\s+[\d.]{1,9} [KMGT]?B\s+100% GPU\b"),
+            lambda _model: True,
+            "{0} is on the GPU as a whole.",
+        ),
     ),
     "chrony": (
         Comparison(
