@@ -80,6 +80,7 @@ def _of_check(record: Check) -> Iterator[tuple[str, str | None]]:
     for finding in body.findings:
         yield f"finding-{finding.id}", finding.means
         yield f"suggests-{finding.id}", finding.suggests
+        yield f"then-{finding.id}", finding.then
     for limit in (*body.cannot_see, *body.false_pass)[:1]:
         yield "limit", limit.text
 
