@@ -92,6 +92,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "torch-cuda-check": ("differences",),
     "torch-oom-message": ("torch_oom",),
+    "torch-profiler": ("values",),
     "torchrun-error-summary": ("sections",),
     "triton-config": ("triton",),
     "triton-stats": ("triton",),
