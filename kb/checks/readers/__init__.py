@@ -95,7 +95,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "torch-profiler": ("values",),
     "torchrun-error-summary": ("sections",),
     "triton-config": ("triton",),
-    "triton-stats": ("triton",),
+    "triton-stats": ("triton", "values"),
     "vllm-metrics": ("counters",),
     "vllm-startup-log": ("values",),
 }

@@ -377,6 +377,19 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
             given=re.compile(r"^Self CPU time total: (\d{1,9}(?:\.\d{1,6})?)(us|ms|s)\s*$"),
         ),
     ),
+    "triton-stats": (
+        Comparison(
+            "batches",
+            re.compile(
+                r'^nv_inference_exec_count\{(?:.{0,200},)?model="([^"]{1,100})"[^}]*\} (\d{1,18})'
+            ),
+            lambda model, many, other, runs: model == other and 0 < 2 * int(runs) <= int(many),
+            "{0}: {1} inferences in {3} executions.",
+            given=re.compile(
+                r'^nv_inference_count\{(?:.{0,200},)?model="([^"]{1,100})"[^}]*\} (\d{1,18})'
+            ),
+        ),
+    ),
 }
 """By the id of the check."""
 
