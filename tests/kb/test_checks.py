@@ -134,6 +134,7 @@ cluster, two runs), or because nobody has written it."""
 REAL_OUTPUTS = {
     "neg/ok-ok-sacct-and-nvidia-smi": {"sacct", "nvidia-smi-query-gpu"},
     "neg/ok-ok-k8s-job-events": {"kubectl-describe-pod"},
+    "neg/run-pip-check": {"pip-list"},
 }
 """Healthy negatives that are such outputs."""
 

@@ -105,7 +105,7 @@ def test_a_normal_reading_lowers_what_an_abnormal_one_would_have_named_a_little(
     missing = reply(start, "Unit nvidia-fabricmanager.service could not be found.", knowledge)
     assert share(normal, record) < share(start, record) <= share(missing, record)
     assert share(normal, record) > share(start, record) / 2
-    assert "`nvidia-fabricmanager`: none of the faults that I know" in normal.turns[-1].text
+    assert "`nvidia-fabricmanager`: The fabric manager runs" in normal.turns[-1].text
 
 
 def test_what_a_check_cannot_see_is_not_ruled_out_by_it(knowledge: KnowledgeBase) -> None:

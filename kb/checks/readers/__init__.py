@@ -92,9 +92,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "torch-cuda-check": ("differences",),
     "torch-oom-message": ("torch_oom",),
+    "torch-profiler": ("values",),
     "torchrun-error-summary": ("sections",),
     "triton-config": ("triton",),
-    "triton-stats": ("triton",),
+    "triton-stats": ("triton", "values"),
     "vllm-metrics": ("counters",),
     "vllm-startup-log": ("values",),
 }

@@ -23,7 +23,9 @@ class Difference(msgspec.Struct, frozen=True):
     what: str
     """Names the value in the sentence."""
     alike: bool = False
-    """The finding is that the values are equal."""
+    """The finding is that two of the values are equal."""
+    agree: bool = False
+    """The finding is that all values are equal."""
 
 
 DIFFERENCES: dict[str, tuple[Difference, ...]] = {
@@ -112,12 +114,26 @@ DIFFERENCES: dict[str, tuple[Difference, ...]] = {
             "the checksum",
             alike=True,
         ),
+        Difference(
+            "ranks-agree",
+            re.compile(
+                r"^param-checksum (?P<who>rank \d{1,6}) (?P<of>step \d{1,9}): (?P<value>\S{1,60})$"
+            ),
+            "the checksum",
+            agree=True,
+        ),
     ),
     "process-count": (
         Difference(
             "uneven",
             re.compile(r"(?P<who>\S{1,100}) training processes: (?P<value>\d{1,6})$"),
             "the number of processes",
+        ),
+        Difference(
+            "even",
+            re.compile(r"(?P<who>\S{1,100}) training processes: (?P<value>\d{1,6})$"),
+            "the number of processes",
+            agree=True,
         ),
     ),
     "torch-collect-env": (
@@ -149,7 +165,8 @@ def read_differences(output: Output, differences: tuple[Difference, ...]) -> Ite
                 named = match.groupdict()
                 entry = (named.get("who") or "", " ".join(named["value"].split()), row)
                 groups.setdefault(named.get("of") or "", []).append(entry)
-        found = (_alike if one.alike else _differing)(one, groups)
+        compare = _agreeing if one.agree else _alike if one.alike else _differing
+        found = compare(one, groups)
         if found:
             yield found
 
@@ -182,6 +199,22 @@ def _alike(one: Difference, groups: dict[str, list[tuple[str, str, int]]]) -> Fo
                 text = f"{capital(one.what)} of {of} are the same for {other} and {who}: {value}."
                 return Found(one.finding, text, row)
     return None
+
+
+def _agreeing(one: Difference, groups: dict[str, list[tuple[str, str, int]]]) -> Found | None:
+    """Where each group has one value, which at least two show, and which is not 0."""
+    shared = [
+        (of, entries)
+        for of, entries in groups.items()
+        if len({who for who, _value, _row in entries}) > 1
+    ]
+    values = [{value for _who, value, _row in entries} for entries in groups.values()]
+    if not shared or any(len(some) > 1 or some == {"0"} for some in values):
+        return None
+    of, entries = shared[-1]
+    head = f"{one.what} of {of}" if of else one.what
+    who = named(list(dict.fromkeys(who for who, _value, _row in entries)))
+    return Found(one.finding, f"{capital(head)} is {entries[0][1]} at {who}.", entries[0][2])
 
 
 READERS: dict[str, Reader] = {

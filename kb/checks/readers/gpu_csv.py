@@ -203,7 +203,7 @@ def _has_values(text: str) -> bool:
 
 
 def read_compute_apps(output: Output) -> Iterator[Found]:
-    """Small processes beside the one that a GPU belongs to."""
+    """Small processes beside the one that a GPU belongs to, or one process on each."""
     sizes: dict[str, list[tuple[int, str, int]]] = {}
     for row, line in enumerate(output.lines):
         if found := _APPLICATION.match(line):
@@ -219,6 +219,9 @@ def read_compute_apps(output: Output) -> Iterator[Found]:
             )
             yield Found("ranks-opened-cuda-context", text, small[0][2])
             return
+    if len(sizes) > 1 and all(len(processes) == 1 for processes in sizes.values()):
+        text = f"{len(sizes)} GPUs have one process each."
+        yield Found("one-process-each", text, next(iter(sizes.values()))[0][2])
 
 
 READERS: dict[str, Reader] = {

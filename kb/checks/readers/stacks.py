@@ -96,6 +96,10 @@ def read_stacks(output: Output) -> Iterator[Found | Unread]:
         yield Found("waiting", text, others[0].row)
     elif not others and not leaving:
         yield from _all_wait(waiting, complete=not missing)
+    elif not waiting and not leaving and not missing:
+        first = others[0]
+        text = f"None of the {len(stacks)} ranks waits: {first.name} stands in {first.frames[0]}."
+        yield Found("none-waits", text, first.row)
 
 
 def _all_wait(stacks: list[Stack], *, complete: bool) -> Iterator[Found]:

@@ -38,6 +38,7 @@ def read_compute_times(output: Output) -> Iterator[Found]:
         if others and seconds > _LONGER * median(others):
             slowest.append((rank, seconds, median(others), row))
     if not slowest:
+        yield from _even(steps)
         return
     rank, count = Counter(one[0] for one in slowest).most_common(1)[0]
     if count >= _MOST * len(steps):
@@ -51,6 +52,17 @@ def read_compute_times(output: Output) -> Iterator[Found]:
         late = len({one[0] for one in slowest})
         text = f"The delay wanders: {late} ranks were the slowest in turn."
         yield Found("changes", text, slowest[0][3])
+
+
+def _even(steps: dict[str, dict[int, tuple[float, int]]]) -> Iterator[Found]:
+    compared = [ranks for ranks in steps.values() if len(ranks) > 1]
+    if compared:
+        times = [seconds for seconds, _row in compared[-1].values()]
+        text = (
+            f"No rank is late: {len(times)} ranks compute for {min(times):.3f} to"
+            f" {max(times):.3f} s."
+        )
+        yield Found("even", text, min(row for _seconds, row in compared[-1].values()))
 
 
 def read_step_times(output: Output) -> Iterator[Found]:

@@ -31,6 +31,7 @@ _NEAR = 0.9
 """Share of a limit from which on it is nearly reached."""
 _SLOW_MB_PER_SECOND = 100.0
 _SLOW_NFS_MS = 100.0
+_PER_SECOND = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _FIRST_DRIVERS = {"11": 450, "12": 525, "13": 580}
 """By the CUDA major of a build of PyTorch: the first driver branch that runs it."""
 
@@ -314,6 +315,13 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
             "The loaded module is {0}, and the libraries are {1}.",
             given=re.compile(r"^NVRM version: NVIDIA UNIX .{0,60}?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)"),
         ),
+        Comparison(
+            "versions-agree",
+            re.compile(r"libnvidia-ml\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)"),
+            lambda loaded, library: loaded == library,
+            "The loaded module and the libraries are both {0}.",
+            given=re.compile(r"^NVRM version: NVIDIA UNIX .{0,60}?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)"),
+        ),
     ),
     "nccl-debug-nvls": (
         Comparison(
@@ -368,6 +376,30 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
             re.compile(r"NET/OFI Selected [Pp]rovider is (tcp|sockets)\b"),
             lambda _provider: True,
             "The network plugin runs over {0}, not over RDMA.",
+        ),
+    ),
+    "torch-profiler": (
+        Comparison(
+            "gpu-at-work",
+            re.compile(r"^Self CUDA time total: (\d{1,9}(?:\.\d{1,6})?)(us|ms|s)\s*$"),
+            lambda host, unit, gpu, other: (
+                float(gpu) * _PER_SECOND[other] >= float(host) * _PER_SECOND[unit]
+            ),
+            "The kernels take {2}{3}, the host {0}{1}: the GPU does not wait for the host.",
+            given=re.compile(r"^Self CPU time total: (\d{1,9}(?:\.\d{1,6})?)(us|ms|s)\s*$"),
+        ),
+    ),
+    "triton-stats": (
+        Comparison(
+            "batches",
+            re.compile(
+                r'^nv_inference_exec_count\{(?:.{0,200},)?model="([^"]{1,100})"[^}]*\} (\d{1,18})'
+            ),
+            lambda model, many, other, runs: model == other and 0 < 2 * int(runs) <= int(many),
+            "{0}: {1} inferences in {3} executions.",
+            given=re.compile(
+                r'^nv_inference_count\{(?:.{0,200},)?model="([^"]{1,100})"[^}]*\} (\d{1,18})'
+            ),
         ),
     ),
 }
