@@ -636,7 +636,7 @@ def test_how_to_do_it_is_about_what_was_told_to_do(
 
 @pytest.mark.parametrize(
     ("text", "check"),
-    [("how do I see throttle reasons", "performance"), ("how can I see ECC errors", "ecc")],
+    [("how can I see ECC errors", "ecc")],
 )
 def test_how_to_see_something_names_the_check_for_it(
     symptom: Conversation, knowledge: KnowledgeBase, text: str, check: str
