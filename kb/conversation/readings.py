@@ -136,7 +136,8 @@ def of_outputs(
     """What the outputs in a message say of the records, and the lines around them. Where there is
     nothing else in it, somebody ran the checks for sure."""
     left = _lines_left(text, read, knowledge)
-    found = search_statement(left, conversation, knowledge) if left else None
+    is_telling = is_talk(left) or _evidence(left, knowledge).states_failure if left else False
+    found = search_statement(left, conversation, knowledge) if is_telling else None
     return _of_reading(found or Statement(""), read, conversation, knowledge, alone=not left)
 
 
