@@ -136,9 +136,18 @@ def of_outputs(
     """What the outputs in a message say of the records, and the lines around them. Where there is
     nothing else in it, somebody ran the checks for sure."""
     left = _lines_left(text, read, knowledge)
-    is_telling = is_talk(left) or _evidence(left, knowledge).states_failure if left else False
-    found = search_statement(left, conversation, knowledge) if is_telling else None
+    found = (
+        search_statement(left, conversation, knowledge) if _is_telling(left, knowledge) else None
+    )
     return _of_reading(found or Statement(""), read, conversation, knowledge, alone=not left)
+
+
+def _is_telling(left: str, knowledge: KnowledgeBase) -> bool:
+    """Whether what is left beside an output says something: words of healthy lines do not."""
+    if not left or is_talk(left):
+        return bool(left)
+    evidence = _evidence(left, knowledge)
+    return evidence.states_failure or bool(evidence.hits)
 
 
 def _of_reading(
@@ -244,15 +253,19 @@ def _said(read: OutputsRead, language: Language) -> Iterator[str]:
         then = one.then if language is Language.ENGLISH else translation(one.then or "", language)
         if then and (one.abnormal or not is_fault):
             yield say("points-then", language, what=then.rstrip(".。"))
-    telling = {one.check for one in read.observations}
     for output in read.outputs:
-        if output.is_normal and output.check.id not in telling:
+        if output.is_normal and not any(_is_of(one, output) for one in read.observations):
             body = output.check.body
             limits = [
                 in_language(limit.text, language)
                 for limit in (*body.cannot_see, *body.false_pass)[:1]
             ]
             yield " ".join([_none_of(output.check, language), *limits])
+
+
+def _is_of(seen: Observation, output: ReadOutput) -> bool:
+    """Whether something was seen in the lines of an output, by its check or another one."""
+    return seen.check == output.check.id or output.holds(STATEMENT_FILE, seen.line)
 
 
 def _none_of(check: Check, language: Language) -> str:

@@ -71,7 +71,7 @@ _NO_OUTPUT = (
     "No known check printed this, so nothing is read from it. If it is a log, call diagnose; search"
     " with kind check lists the checks."
 )
-_NOTHING_ABNORMAL = "Recognised; nothing in it is told as a finding."
+_NO_FAULT = "Recognised; no known fault is in it."
 _MATCHED = "A record matches: its fix is the next step."
 _NO_CHECK = (
     "No check is known that would change what to do. Hand over what is known; draft_record drafts a"
@@ -153,7 +153,7 @@ class Desk:
                 lambda room: {
                     "case": call.case,
                     "observations": [_seen(one, room) for one in seen[: 3 * room.lines]],
-                    "says": "" if any(one.abnormal for one in seen) else _NOTHING_ABNORMAL,
+                    "says": "" if any(one.abnormal for one in seen) else _NO_FAULT,
                     **(_standing(after, room) if after else {}),
                     "next": brief_next(to_next(step), room) if step else None,
                 }
