@@ -174,6 +174,8 @@ _TELLS_RESULT = re.compile(
 )
 """What came of something: without a word of taking back, such a text takes nothing back, however
 sure the classifier is, since what was told before would be lost."""
+_LIBRARY = re.compile(r"\b[\w+-]{2,60}\.so(?:\.\d+)*\b")
+"""What cannot be opened is a program's, not the user's: "libibverbs.so.1 cannot open"."""
 _RECURS = re.compile(
     r"\b(?:same|happened|did)\b.{0,16}\b(?:yesterday|last (?:week|month|night|time)|before|too)\b"
     r"|\b(?:second|third|\dth) time\b"
@@ -405,6 +407,8 @@ def _reading(text: str, name: str, share: float) -> _Reading:
     if act is Act.SUCCESS and phrase is None and (_may_be_bad(text) or is_question(text)):
         # However sure the classifier is: a false all-clear costs more.
         act = Act.OTHER if is_question(text) else Act.OBSERVATION
+    if act is Act.CANNOT and _LIBRARY.search(text):
+        act = Act.OBSERVATION
     if act is Act.START_OVER and _ASKS_OF_IT.search(text):
         act = Act.OTHER
     if act is Act.UNDO and _TELLS_RESULT.search(text) and not _TAKES_BACK.search(text):

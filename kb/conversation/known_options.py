@@ -60,6 +60,10 @@ _WHEN = re.compile(
     re.IGNORECASE,
 )
 
+_PARTS = re.compile(r"[_-]")
+_MIN_SPOKEN = 14
+"""Characters of a name that people also say in words: "offload optimizer"."""
+
 Words = Annotated[str, msgspec.Meta(min_length=10, max_length=400)]
 
 
@@ -205,7 +209,11 @@ def known_options() -> tuple[KnownOption, ...]:
 @cache
 def _by_name() -> Mapping[str, tuple[KnownOption, ...]]:
     named: dict[str, list[KnownOption]] = {}
+    spoken: dict[str, list[KnownOption]] = {}
     for option in known_options():
         for name in option.names:
-            named.setdefault(" ".join(_words(name)), []).append(option)
-    return {name: tuple(options) for name, options in named.items()}
+            written = " ".join(_words(name))
+            named.setdefault(written, []).append(option)
+            if len(written) >= _MIN_SPOKEN and len(said := _PARTS.split(written)) > 1:
+                spoken.setdefault(" ".join(said), []).append(option)
+    return {name: tuple(options) for name, options in {**spoken, **named}.items()}
