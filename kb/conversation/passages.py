@@ -149,8 +149,8 @@ def _of_playbook(playbook: Playbook, guides: GuideShelf) -> Iterator[Passage]:
 def _of_check(check: Check) -> Iterator[Passage]:
     body = check.body
     for one in body.findings:
-        text = f"{one.means} {one.suggests or ''}. {one.then or ''}"
         texts = tuple(filter(None, (one.means, one.suggests, one.then)))
+        text = " ".join(f"{part.rstrip('.')}." for part in texts)
         yield from _from_texts(text, texts, check.id)
     limits = (*body.cannot_see, *body.false_pass, *body.false_fail)
     yield from _from((limit.text for limit in limits), check.id)

@@ -143,11 +143,12 @@ def of_outputs(
 
 
 def _is_telling(left: str, knowledge: KnowledgeBase) -> bool:
-    """Whether what is left beside an output says something: words of healthy lines do not."""
+    """Whether what is left beside an output says something: the words of a log's healthy lines do
+    not."""
     if not left or is_talk(left):
         return bool(left)
     evidence = _evidence(left, knowledge)
-    return evidence.states_failure or bool(evidence.hits)
+    return not evidence.is_log or evidence.states_failure or bool(evidence.hits)
 
 
 def _of_reading(
