@@ -159,7 +159,7 @@ def accepted_before() -> dict[str, Incident]:
                 for name, digest in snapshot.digests().items()
                 if name in payloads
             }
-    except StoreError:
+    except (StoreError, msgspec.MsgspecError):
         return {}
 
 
@@ -173,14 +173,16 @@ def indexed_guides(directories: Sequence[Path]) -> dict[str, Guide]:
                 digests[name]: from_guide_payload(payload).guide
                 for name, payload in payloads.items()
             }
-    except StoreError:
+    except (StoreError, msgspec.MsgspecError):
         return {}
 
 
 @cache
 def _reader() -> str:
-    """Names the code that says which files are of the right shape."""
+    """Names the code that says which files are of the right shape, and in which form they are
+    kept."""
     modules = (
+        "corpus/document.py",
         "incident.py",
         "markdown/blocks.py",
         "markdown/frontmatter.py",
