@@ -115,7 +115,7 @@ def test_what_a_check_cannot_see_is_not_ruled_out_by_it(knowledge: KnowledgeBase
     assert after.matches == start.matches
     shown = after.turns[-1].text
     assert "shared memory is not what is short here" in shown
-    assert "It holds for this shell and this moment" in shown
+    assert "this holds only for this shell and this moment" in shown
 
 
 @pytest.mark.parametrize("words", ["df -h /dev/shm shows: ", "it says: ", "df 的输出是："])
