@@ -109,7 +109,7 @@ def test_an_answer_below_the_bar_is_worded_with_its_confidence(
     kb: Run, server: ModelServer, config: dict[str, str]
 ) -> None:
     server.script = saying_honestly
-    (opening,), _ = talk(kb, "Error while creating shared memory segment", said=(), env=config)
+    (opening,), _ = talk(kb, "Error while creating a memory segment", said=(), env=config)
     share = f"({round(opening['matches'][0]['confidence'] * 100)}%)"
     assert opening["matches"][0]["confidence"] < 0.75
     assert words(opening)[0].startswith(f"If it is [{ANSWER}] {share}: ")
