@@ -73,6 +73,7 @@ def any_of(patterns: Iterable[str], flags: int = 0) -> re.Pattern[str]:
 
 
 @cache
+@cache  # each document asks for it
 def file_digest(file: str) -> bytes:
     """Changes whenever a row of the file does: what was made with it must be made again."""
     return hashlib.sha256(_path(file).read_bytes()).digest()

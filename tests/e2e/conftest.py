@@ -148,6 +148,7 @@ def _install(home: Path) -> None:
     ignore = shutil.ignore_patterns("__pycache__", "*.zst")
     for package in ("kb", "index"):
         shutil.copytree(package, home / package, ignore=ignore)
+    # One table of answers is as good as all, whose encoding would take seconds.
     for answers in sorted((home / "kb" / "answers").glob("*.toml"))[1:]:
         answers.unlink()
     for name in RECORDS:

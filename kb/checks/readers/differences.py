@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from enum import Enum, auto
 from functools import partial
 
 import msgspec
 
 from kb.checks.model import Found, Output, Reader
 from kb.checks.readers.names import capital, named
+
+
+class Shows(Enum):
+    """What a finding says of the values that are compared."""
+
+    SOME_DIFFER = auto()
+    TWO_ALIKE = auto()
+    ALL_ALIKE = auto()
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -22,11 +31,10 @@ class Difference(msgspec.Struct, frozen=True):
     each line is another one."""
     what: str
     """Names the value in the sentence."""
-    alike: bool = False
-    """The finding is that two of the values are equal."""
-    agree: bool = False
-    """The finding is that all values are equal."""
+    shows: Shows = Shows.SOME_DIFFER
 
+
+_PROCESSES = re.compile(r"(?P<who>\S{1,100}) training processes: (?P<value>\d{1,6})$")
 
 DIFFERENCES: dict[str, tuple[Difference, ...]] = {
     "data-fingerprint": (
@@ -36,7 +44,7 @@ DIFFERENCES: dict[str, tuple[Difference, ...]] = {
                 r"^data-fingerprint (?P<who>rank \d{1,6}) (?P<of>epoch \d{1,6}): (?P<value>\[.*\])$"
             ),
             "the samples",
-            alike=True,
+            shows=Shows.TWO_ALIKE,
         ),
         Difference(
             "same-each-epoch",
@@ -44,7 +52,7 @@ DIFFERENCES: dict[str, tuple[Difference, ...]] = {
                 r"^data-fingerprint (?P<of>rank \d{1,6}) (?P<who>epoch \d{1,6}): (?P<value>\[.*\])$"
             ),
             "the samples",
-            alike=True,
+            shows=Shows.TWO_ALIKE,
         ),
     ),
     "env-dump": (
@@ -112,7 +120,7 @@ DIFFERENCES: dict[str, tuple[Difference, ...]] = {
                 r"^param-checksum (?P<of>rank \d{1,6}) (?P<who>step \d{1,9}): (?P<value>\S{1,60})$"
             ),
             "the checksum",
-            alike=True,
+            shows=Shows.TWO_ALIKE,
         ),
         Difference(
             "ranks-agree",
@@ -120,20 +128,20 @@ DIFFERENCES: dict[str, tuple[Difference, ...]] = {
                 r"^param-checksum (?P<who>rank \d{1,6}) (?P<of>step \d{1,9}): (?P<value>\S{1,60})$"
             ),
             "the checksum",
-            agree=True,
+            shows=Shows.ALL_ALIKE,
         ),
     ),
     "process-count": (
         Difference(
             "uneven",
-            re.compile(r"(?P<who>\S{1,100}) training processes: (?P<value>\d{1,6})$"),
+            _PROCESSES,
             "the number of processes",
         ),
         Difference(
             "even",
-            re.compile(r"(?P<who>\S{1,100}) training processes: (?P<value>\d{1,6})$"),
+            _PROCESSES,
             "the number of processes",
-            agree=True,
+            shows=Shows.ALL_ALIKE,
         ),
     ),
     "torch-collect-env": (
@@ -165,8 +173,7 @@ def read_differences(output: Output, differences: tuple[Difference, ...]) -> Ite
                 named = match.groupdict()
                 entry = (named.get("who") or "", " ".join(named["value"].split()), row)
                 groups.setdefault(named.get("of") or "", []).append(entry)
-        compare = _agreeing if one.agree else _alike if one.alike else _differing
-        found = compare(one, groups)
+        found = _COMPARE[one.shows](one, groups)
         if found:
             yield found
 
@@ -216,6 +223,12 @@ def _agreeing(one: Difference, groups: dict[str, list[tuple[str, str, int]]]) ->
     who = named(list(dict.fromkeys(who for who, _value, _row in entries)))
     return Found(one.finding, f"{capital(head)} is {entries[0][1]} at {who}.", entries[0][2])
 
+
+_COMPARE = {
+    Shows.SOME_DIFFER: _differing,
+    Shows.TWO_ALIKE: _alike,
+    Shows.ALL_ALIKE: _agreeing,
+}
 
 READERS: dict[str, Reader] = {
     check: partial(read_differences, differences=differences)

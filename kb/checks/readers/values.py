@@ -32,6 +32,8 @@ _NEAR = 0.9
 _SLOW_MB_PER_SECOND = 100.0
 _SLOW_NFS_MS = 100.0
 _PER_SECOND = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_LOADED_MODULE = re.compile(r"^NVRM version: NVIDIA UNIX .{0,60}?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)")
+_LIBRARY = re.compile(r"libnvidia-ml\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)")
 _FIRST_DRIVERS = {"11": 450, "12": 525, "13": 580}
 """By the CUDA major of a build of PyTorch: the first driver branch that runs it."""
 
@@ -310,17 +312,17 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {
     "nvidia-kernel-module": (
         Comparison(
             "loaded-module-installed-libraries",
-            re.compile(r"libnvidia-ml\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)"),
+            _LIBRARY,
             lambda loaded, library: loaded != library,
             "The loaded module is {0}, and the libraries are {1}.",
-            given=re.compile(r"^NVRM version: NVIDIA UNIX .{0,60}?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)"),
+            given=_LOADED_MODULE,
         ),
         Comparison(
             "versions-agree",
-            re.compile(r"libnvidia-ml\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)"),
+            _LIBRARY,
             lambda loaded, library: loaded == library,
             "The loaded module and the libraries are both {0}.",
-            given=re.compile(r"^NVRM version: NVIDIA UNIX .{0,60}?(\d{3}\.\d{1,4}(?:\.\d{1,4})?)"),
+            given=_LOADED_MODULE,
         ),
     ),
     "nccl-debug-nvls": (

@@ -48,7 +48,7 @@ from kb.conversation.state import (
 )
 from kb.conversation.subject import without_question
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import NextCheck
+from kb.diagnosis import Match, NextCheck
 from kb.incident import Incident
 from kb.playbook import Cause, Playbook
 from kb.verdict import FITS_AT, SHOW_QUIET_AT, Verdict, percent
@@ -139,10 +139,14 @@ def _proven(conversation: Conversation) -> Incident | None:
     return incident if conversation.verdict is Verdict.MATCH or followed else None
 
 
+def _likely(conversation: Conversation) -> list[Match]:
+    """What leads, where it fits well enough to be named."""
+    return [match for match in conversation.matches[:1] if match.confidence >= FITS_AT]
+
+
 def _perhaps(conversation: Conversation) -> Iterator[str]:
     """What led, where nothing proves it."""
-    likely = (one for one in conversation.matches[:1] if one.confidence >= FITS_AT)
-    for match in likely:
+    for match in _likely(conversation):
         record, share = cite(match.incident, conversation.language), percent(match.confidence)
         yield say("success-perhaps", conversation.language, record=record, share=share)
 
@@ -177,7 +181,7 @@ def _helped(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) 
         for match in conversation.matches[:_MAX_RECORDS_COMPARED]
         if match.confidence >= SHOW_QUIET_AT
     ]
-    likely = [one.incident for one in conversation.matches[:1] if one.confidence >= FITS_AT]
+    likely = [match.incident for match in _likely(conversation)]
     numbered = step_by_number(acted.text, incidents)
     told = [
         *numbered,

@@ -23,9 +23,14 @@ def explains_itself(log: RankLog | None) -> bool:
     return log is not None and log.role >= FaultRole.LOST_PEER
 
 
+def silent_ranks(attempt: Attempt) -> list[RankLog]:
+    """The ranks that do not complain, but for having been told to stop."""
+    return [log for log in attempt.ranks.values() if log.role <= FaultRole.STOPPED]
+
+
 def only_silent_rank(attempt: Attempt) -> RankLog | None:
     """The one rank that does not complain, where all others lost a peer or waited in vain."""
-    silent = [log for log in attempt.ranks.values() if log.role <= FaultRole.STOPPED]
+    silent = silent_ranks(attempt)
     others = len(attempt.ranks) - len(silent)
     return silent[0] if len(silent) == 1 and others > 1 and not silent[0].is_done else None
 

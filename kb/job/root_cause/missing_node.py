@@ -9,6 +9,7 @@ from kb.expression import Expression
 from kb.job.attempt import Attempt
 from kb.job.hostlists import missing_hosts
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
+from kb.job.root_cause.blame import silent_ranks
 from kb.job.root_cause.comparison import last_step
 from kb.rules.rows import FailureKind
 
@@ -48,7 +49,7 @@ def _not_joined(attempt: Attempt, waiting: Iterable[LogLine]) -> list[Culprit]:
     """The ranks that complain of nothing, where so many are missing as whoever waits counts."""
     counts = (_JOINED.search(line.text) for line in waiting)
     missing = {int(found["all"]) - int(found["some"]) for found in counts if found}
-    silent = [log for log in attempt.ranks.values() if log.role <= FaultRole.STOPPED]
+    silent = silent_ranks(attempt)
     if missing != {len(silent)}:
         return []
     return [Culprit(log.rank, log.host, log.last) for log in silent]

@@ -19,8 +19,6 @@ _TOO_SLOW = Expression(
     r"|\btoo slow\b|\bslower than (?:real[- ]?time|allowed)\b",
     re.IGNORECASE,
 )
-
-
 _SLOWEST = Expression(
     r"\b(?:slowest|straggl\w+|lagging|late)(?: is| was)?:? (?:rank|worker|process) #?(\d{1,6})\b"
     r"|\b(?:rank|worker|process) #?(\d{1,6}) (?:is|was|lags?|takes|took) (?:too )?"
@@ -58,13 +56,14 @@ def slowed_down(attempt: Attempt) -> RootCause | None:
 def _named_slow(attempt: Attempt) -> Culprit | None:
     """The rank that another one calls the slowest again and again, and then gives up."""
     for log in attempt.ranks.values():
-        told = [line for line in log.lines if _SLOWEST.search(line.message)]
-        if len(told) < _TIMES or not _gives_up(log, told[-1]):
+        found = ((line, _SLOWEST.search(line.message)) for line in log.lines)
+        told = [(line, int(match[1] or match[2])) for line, match in found if match][-_TIMES:]
+        if len(told) < _TIMES or not _gives_up(log, told[-1][0]):
             continue
-        named = {_rank_in(line.message) for line in told[-_TIMES:]}
+        named = {rank for _line, rank in told}
         slow = attempt.ranks.get(named.pop()) if len(named) == 1 else None
         if slow and slow is not log:
-            return Culprit(slow.rank, slow.host, told[-1])
+            return Culprit(slow.rank, slow.host, told[-1][0])
     return None
 
 
@@ -72,8 +71,3 @@ def _gives_up(log: RankLog, told: LogLine) -> bool:
     """Whether a rank says behind a line that it goes on no longer."""
     behind = dropwhile(lambda line: line is not told, log.lines)
     return any(_GIVES_UP.search(line.message) for line in behind)
-
-
-def _rank_in(text: str) -> int:
-    found = _SLOWEST.search(text)
-    return int(next(filter(None, found.groups()))) if found else -1

@@ -45,7 +45,7 @@ def link_went_down(attempt: Attempt) -> RootCause | None:
 
 def cut_off(attempt: Attempt) -> RootCause | None:
     """Name a host that the others cannot reach."""
-    found = _link_down(attempt) or _lost(attempt) or _accused(attempt)
+    found = _lost(attempt) or _accused(attempt)
     culprits = _on_host(attempt, *found) if found else _alone_without_way(attempt)
     return RootCause(FailureKind.NETWORK, culprits, Explanation.NETWORK) if culprits else None
 
