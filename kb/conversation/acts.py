@@ -142,6 +142,9 @@ _LEAST_SHARES = {
 
 _LOOSE = frozenset({Act.OTHER, Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.NEXT})
 """Acts beside which a turn of phrase decides, however sure the classifier is."""
+_LIKE_IT = {(Act.HOW, Act.WORKAROUND), (Act.COST, Act.WORKAROUND)}
+"""Acts, and those of a turn of phrase that decides beside them, likewise: "how do we go on until
+then" asks for a way round."""
 _SURE = 0.8
 """Share of another act from which on a turn of phrase does not decide."""
 
@@ -414,7 +417,8 @@ def _reading(text: str, name: str, share: float) -> _Reading:
     if act is Act.UNDO and _TELLS_RESULT.search(text) and not _TAKES_BACK.search(text):
         act = Act.OTHER if is_question(text) else Act.OBSERVATION
     asks_for_success = act is Act.SUCCESS and phrase == Act.HOW
-    if phrase and (act in _LOOSE or share < _SURE or asks_for_success):
+    is_loose = act in _LOOSE or (act, phrase) in _LIKE_IT
+    if phrase and (is_loose or share < _SURE or asks_for_success):
         return _Reading(Act(phrase), max(share, _SURE))
     if share < _LEAST_SHARES.get(act, 0.0):
         act = Act.OTHER

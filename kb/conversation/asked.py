@@ -51,6 +51,8 @@ class Asked(StrEnum):
     """How a host is taken out of use."""
     NORMAL = "normal"
     """Whether what is seen is as it should be."""
+    MATTERS = "matters"
+    """Whether a line is noise."""
     WAIT = "wait"
     """Whether it passes by itself."""
     SO_FAR = "so-far"

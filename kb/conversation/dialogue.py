@@ -145,7 +145,7 @@ def _told_or_asked(
         return _answers(conversation, requests, knowledge)
     after = _rerank(conversation, statement)
     another = another_failure(statement, conversation, after, knowledge)
-    effect = _effect_told(conversation, after, statement, another)
+    effect = _effect_told(conversation, after, statement, _only(another))
     return _answers(after, requests, knowledge, *effect, *_only(another))
 
 
@@ -227,11 +227,8 @@ def _heard(
     after = _rerank(conversation, statement)
     another = another_failure(statement, conversation, after, knowledge)
     pointed = another or _cause_pointed_to(statement, after, knowledge)
-    answers = [
-        *_effect_told(conversation, after, statement, pointed),
-        *_only(clue_of(text, after, knowledge)),
-        *_only(pointed),
-    ]
+    meant = [*_only(clue_of(text, after, knowledge)), *_only(pointed)]
+    answers = [*_effect_told(conversation, after, statement, meant), *meant]
     if another:  # what is to do for the first does not help here
         return with_answers(after, answers, ReplyAct.UPDATE)
     if after.inquiry and after.inquiry.topic is Topic.EFFECT:
@@ -260,10 +257,12 @@ def _cause_pointed_to(
 
 
 def _effect_told(
-    before: Conversation, after: Conversation, statement: Statement, pointed: Answer | None
+    before: Conversation, after: Conversation, statement: Statement, meant: Sequence[Answer]
 ) -> list[Answer]:
-    """What a statement does to the belief; nothing where it does none, and says something else."""
-    if pointed and before.matches == after.matches and not statement.observations:
+    """What a statement does to the belief; nothing where it does none, and has a meaning all the
+    same."""
+    says_more = statement.observations or statement.done
+    if meant and before.matches == after.matches and not says_more:
         return []
     return [Answer(_reason(before, after, statement), act=ReplyAct.UPDATE)]
 

@@ -38,6 +38,8 @@ MEANT_SURE = 1.1
 """Likeness by meaning and words, from 0 to 1.6, from which on a question is that of a row."""
 MEANT_NEAR = 1.0
 """The same where nothing else answers."""
+MEANT_LIKE = 0.62
+"""The same of a row that may be told beside its own question, where there is nothing else."""
 _TELLING = 0.55
 """Weight of a word that a question is about; a row without it answers another one."""
 _TOPIC = 0.4
@@ -261,4 +263,5 @@ def _words(text: str) -> frozenset[str]:
 
 @cache  # the topics of each candidate are compared with each question
 def _topic_words(topic: str) -> frozenset[str]:
-    return _words(topic)
+    """A topic may be a number: a port, a status."""
+    return _words(topic) or frozenset(tokenize(topic))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kb.checks.recognise import is_prompt
 from kb.conversation.done_steps import FixStep, only_looks
 from kb.conversation.interpret import is_output
+from kb.conversation.language import Language, in_language, say
 from kb.conversation.next_step import open_steps
 from kb.conversation.replies.meant import task_shown
 from kb.conversation.state import Conversation, Statement
@@ -19,26 +20,44 @@ _EVERYWHERE = frozenset(
     " kubectl ssh dmesg journalctl tee xargs wc cut find true false".split()
 )
 """Programs that stand in commands of every kind."""
+_PATH = re.compile(r"(?<![\w.])(?:/[\w.*-]+){3,}")
+"""A file or directory that few commands look at."""
 
 
 def looked_now(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
     """That the steps whose output is pasted were done: the one that was shown last, and those of
-    the first record with a program of the prompts; None for words of a person."""
+    the first record with a program or file of the prompts, and how to read what they print; None
+    for words of a person."""
     is_paste = "\n" in text or is_prompt(text)
     if not is_paste or not is_output(text, knowledge):
         return None
     shown = task_shown(conversation, knowledge)
-    taken = {(one.incident.id, one.number) for one in _run(text, conversation)}
+    run = list(_run(text, conversation))
+    taken = {(one.incident.id, one.number) for one in run}
     if isinstance(shown, FixStep) and only_looks(shown.step):
         taken.add((shown.incident.id, shown.number))
-    return Statement(text, done=tuple(sorted(taken))) if taken else None
+    if not taken:
+        return None
+    says = (_meaning(one, conversation.language) for one in run if one.step.why)
+    return Statement(text, done=tuple(sorted(taken)), says=tuple(says))
+
+
+def _meaning(step: FixStep, language: Language) -> str:
+    """What a step says of its output."""
+    why = in_language(step.step.why or "", language)
+    return say("step-reads", language, number=step.number, id=step.incident.id, why=why)
 
 
 def _run(text: str, conversation: Conversation) -> Iterator[FixStep]:
-    """The open steps of the first record that only look, with a program that was run."""
+    """The open steps of the first record that only look, with a program or file of the prompts."""
     prompts = "\n".join(line for line in text.split("\n") if is_prompt(line))
-    run = set(_PROGRAM.findall(prompts)) - _EVERYWHERE
+    run = _names(prompts)
     for match in conversation.matches[:1] if run else ():
         for task in open_steps(match.incident, conversation):
-            if only_looks(task.step) and run & set(_PROGRAM.findall(task.step.command or "")):
+            if only_looks(task.step) and run & _names(task.step.command or ""):
                 yield task
+
+
+def _names(commands: str) -> set[str]:
+    """Programs and files that tell which commands these are."""
+    return set(_PROGRAM.findall(commands)) - _EVERYWHERE | set(_PATH.findall(commands))

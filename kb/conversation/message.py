@@ -31,6 +31,8 @@ _MAX_ANSWERS = 2
 """Requests of one message that are answered; a longer reply is not read."""
 TOLD = frozenset({Act.PROBLEM, Act.OBSERVATION, Act.ENVIRONMENT, Act.TRIED, Act.CORRECTION})
 """Acts that are evidence."""
+_TAKEN_FOR = frozenset({Act.SUCCESS, Act.OFF_TOPIC})
+"""Acts for which a request is taken that a turn of phrase tells."""
 _NOT_ASKED = frozenset({Act.CANNOT, Act.OFF_TOPIC, Act.CORRECTION})
 """Acts that a question about the field is not."""
 _ASKED_AFTER_SUCCESS = frozenset(
@@ -157,7 +159,9 @@ def told_in(parts: Sequence[Acted]) -> str | None:
 def requests_of(text: str, parts: Sequence[Acted]) -> list[Acted]:
     """What is to be answered of a message: each act once, courtesies only where there is nothing
     else. A success is told by all that asks for nothing."""
-    others = {part.act: part for part in reversed(parts) if part.act not in TOLD}
+    asked = [part for part in parts if part.act not in TOLD]
+    questions = [part for part in asked if is_question(part.text)]
+    others = {part.act: part for part in (*reversed(asked), *reversed(questions))}
     if Act.SUCCESS in others:
         asked = [part for act, part in others.items() if act in _ASKED_AFTER_SUCCESS]
         told, question = without_question(text)
@@ -214,7 +218,8 @@ def _as_asked(part: Acted) -> Acted:
     asked = asked_in(part.text)
     if asked is Asked.COMMAND:
         return Acted(Act.SAFE, part.text)
-    is_taken = part.act in TOLD | {Act.SUCCESS, Act.OFF_TOPIC} and asked not in _TELLS
+    is_taken = part.act in TOLD | _TAKEN_FOR and asked not in _TELLS
+    is_taken = is_taken or (part.act is Act.UNDO and asked is Asked.MATTERS)
     return Acted(Act.OTHER, part.text) if is_taken else part
 
 

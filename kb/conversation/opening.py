@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from kb.conversation.clues import clue_in
 from kb.conversation.done_steps import only_looks
@@ -15,6 +16,7 @@ from kb.conversation.speech import (
     in_a_row,
     location,
     named_cause,
+    observed,
     often_behind,
     quote,
     quote_with_location,
@@ -40,6 +42,8 @@ from kb.job import QuotedLine
 from kb.outcome import Outcome
 from kb.verdict import FITS_AT, Verdict, percent
 
+_MAX_OBSERVATIONS = 2
+"""Of the outputs in the input; the screen has all of them."""
 _MAX_INCIDENTS_NAMED = 2
 """That a leading symptom may be: more is a list that nobody reads."""
 
@@ -51,7 +55,8 @@ def opening(diagnosis: Diagnosis, language: Language, earlier: Iterable[Outcome]
     sentences = [_seen(diagnosis, lines, language), _likely(diagnosis, language)]
     before = ended_before(diagnosis, earlier)
     sentences.append(describe_outcome(before, language) if before else "")
-    text = "\n".join(filter(None, [" ".join(filter(None, sentences)), _meant(diagnosis, language)]))
+    parts = [" ".join(filter(None, sentences)), *_shown(diagnosis, language)]
+    text = "\n".join(filter(None, [*parts, _meant(diagnosis, language)]))
     ways = [*_way_forward(diagnosis, language)]
     shows = tuple(name for _said, name in ways if name)
     known = [match.incident.id for match in diagnosis.matches]
@@ -85,6 +90,15 @@ def _seen(diagnosis: Diagnosis, lines: Sequence[EvidenceLine], language: Languag
     if others:
         quoted = say("see-also", language, quoted=quoted, places=joined(others, language))
     return say(_speaker(diagnosis.evidence), language, quoted=quoted)
+
+
+def _shown(diagnosis: Diagnosis, language: Language) -> Iterator[str]:
+    """What the outputs of checks in the input show that is abnormal; nothing for a match, whose
+    record speaks of it."""
+    if diagnosis.verdict is not Verdict.MATCH:
+        abnormal = (one for one in diagnosis.observations if one.abnormal)
+        for one in islice(abnormal, _MAX_OBSERVATIONS):
+            yield " ".join(observed(one, language))
 
 
 def _meant(diagnosis: Diagnosis, language: Language) -> str:

@@ -17,7 +17,7 @@ from kb.conversation.language import Language, in_language, is_talk, say, transl
 from kb.conversation.next_step import playbooks_of
 from kb.conversation.scope import Scope, scope_of
 from kb.conversation.search import STATEMENT_FILE, search_statement
-from kb.conversation.speech import prose, quote
+from kb.conversation.speech import observed, prose, quote
 from kb.conversation.state import Conversation, Statement
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import (
@@ -240,17 +240,9 @@ def _is_news(output: ReadOutput, conversation: Conversation) -> bool:
 
 
 def _said(read: OutputsRead, language: Language) -> Iterator[str]:
-    means: dict[tuple[str, str | None], str] = {
-        (output.check.id, finding.id): finding.means
-        for output in read.outputs
-        for finding in output.check.body.findings
-    }
     is_fault = any(one.abnormal for one in read.observations)
     for one in read.observations[:_MAX_OBSERVATIONS_NAMED]:
-        yield f"{quote(one.check)}: {_in_words(one, means, language)}"
-        if one.suggests and one.abnormal:
-            what = in_language(one.suggests, language).rstrip(".。")
-            yield say("points-to", language, what=what)
+        yield from observed(one, language)
         then = one.then if language is Language.ENGLISH else translation(one.then or "", language)
         if then and (one.abnormal or not is_fault):
             yield say("points-then", language, what=then.rstrip(".。"))
@@ -274,18 +266,6 @@ def _none_of(check: Check, language: Language) -> str:
     faults = [one.means for one in check.body.findings if one.abnormal][:_MAX_FAULTS_NAMED]
     named = [prose(means, language).rstrip(".。") for means in faults]
     return say("nothing-abnormal", language, check=quote(check.id), findings="; ".join(named))
-
-
-def _in_words(
-    one: Observation, means: Mapping[tuple[str, str | None], str], language: Language
-) -> str:
-    """What the output shows. The values that were read follow on the meaning in its language."""
-    english = means.get((one.check, one.finding), "")
-    known = translation(english, language)
-    if known is None:
-        return f"{one.text.removesuffix('.')}."
-    values = one.text.removeprefix(english.removesuffix(".")).removeprefix(": ")
-    return f"{known.removesuffix('。')}（{values}）。" if values.strip(".") else known
 
 
 def speaking_for(

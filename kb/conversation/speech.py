@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from kb.check import CheckHeader, Command
+from kb.checks import Observation
 from kb.conversation.language import Language, in_language, say, translation
 from kb.conversation.state import ReplyAct, Speaker, Turn
 from kb.diagnosis import Match, NextCheck
@@ -121,6 +122,27 @@ def described_check(step: NextCheck, language: Language) -> str:
             say("why-check", language, why=prose(step.why, language)),
         ]
     )
+
+
+def observed(one: Observation, language: Language) -> Iterator[str]:
+    """What the output of a check shows, and what that points to where it is abnormal."""
+    yield f"{quote(one.check)}: {_in_words(one.text, language)}"
+    if one.suggests and one.abnormal:
+        what = in_language(one.suggests, language).rstrip(".。")
+        yield say("points-to", language, what=what)
+
+
+def _in_words(text: str, language: Language) -> str:
+    """An observation in the language. The values that were read follow on its meaning."""
+    whole = text.removesuffix(".")
+    ends = [match.start() for match in re.finditer(": ", whole)]
+    for end in (*ends, len(whole)):
+        means = whole[:end]
+        known = translation(f"{means}.", language) or translation(means, language)
+        if known:
+            values = whole[end:].removeprefix(": ")
+            return f"{known.removesuffix('。')}（{values}）。" if values else known
+    return f"{whole}."
 
 
 def often_behind(playbook: Playbook, language: Language) -> Iterator[str]:

@@ -14,9 +14,10 @@ from kb.evidence.systems import systems_in
 _ASKS = re.compile(
     r"[?？]\s*$"
     r"|^(?:(?:so|and|or|then|but|ok|okay|well|hmm|sorry),? )*"
-    r"(?:what|how|why|which|when|where|who|whose|is|are|does|do|did|can|could|would|should|will"
-    r"|has|have|any|give me|(?:is|are|does|do|did|can|could|would|should|wo)n?'?t|explain|tell me"
-    r"|show me)\b"
+    r"(?!did (?:it|this|that|both|all|(?:the|steps?) [\w-]+)\s*(?:[.,;!]|$))"  # it was done
+    r"(?:(?:what|how|why|where|who)(?:'?s)?|which|when|whose|is|are|does|do|did|can|could|would"
+    r"|should|will|has|have|any|give me|(?:is|are|does|do|did|can|could|would|should|wo)n?'?t"
+    r"|explain|tell me|show me)\b"
     r"|^(?:要不|不如|干脆)|^(?:maybe|perhaps|what if) (?:i|we)\b"
     r"|[,;] *(?:so |and |but |then )?(?:can|could|should|is it|are they|does (?:it|that|this)"
     r"|do (?:i|we)|what|how|why|which)\b[^,;]*$"

@@ -50,7 +50,7 @@ def entries(kind: str) -> Mapping[str, Entry]:
     return tomllib.loads((FOLDER / f"{kind}.toml").read_text(encoding="utf-8"))
 
 
-KINDS = ("incidents", "playbooks", "checks")
+KINDS = ("incidents", "openings", "playbooks", "checks")
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +92,18 @@ def test_a_remedy_has_all_its_steps_in_chinese(records: Mapping[str, Record]) ->
         assert steps == len(record.body.fix), name
         needed = {key for key in texts_of(record) if not key.startswith("prevention")}
         assert needed <= entry.keys(), name
+
+
+def test_a_first_answer_about_any_incident_is_in_chinese(records: Mapping[str, Record]) -> None:
+    known = {**entries("openings"), **entries("incidents")}
+    shown = {"title", "cause", "fix-1", "why-1"}
+    missing = {
+        name: lacking
+        for name, record in records.items()
+        if isinstance(record, Incident)
+        and (lacking := shown & texts_of(record).keys() - known.get(name, {}).keys())
+    }
+    assert not missing, "benchmarks.chinese prints what is to be translated"
 
 
 @pytest.mark.parametrize("kind", ["playbooks", "checks"])

@@ -725,6 +725,17 @@ def test_the_rank_that_did_not_call_the_last_collective_is_the_one_that_hangs(
     assert first_of(merged(tmp_path, *lines, *ended)) == (2, f"2: [rank2]: {behind}")
 
 
+def test_the_rank_that_waited_for_another_collective_is_out_of_step(tmp_path: Path) -> None:
+    caught = (
+        "[Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=58, OpType={})"
+    )
+    waited = ["ALLREDUCE, NumelIn=4096", "ALLREDUCE, NumelIn=4096", "BARRIER, NumelIn=1"]
+    waited.append(waited[0])
+    lines = [f"[rank{n}]: {caught.format(n, waited[n])}" for n in range(4)]
+    job = job_of(merged(tmp_path, *lines))
+    assert (job.kind, [one.rank for one in job.culprits]) == (FailureKind.DESYNC, [2])
+
+
 def test_the_last_words_of_a_rank_may_stand_behind_the_report_of_its_end(tmp_path: Path) -> None:
     work = [f"[1,{n % 4}]<stdout>: cell {n // 4} flux=  {n}.5" for n in range(24)]
     abort = ["MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD"]

@@ -99,7 +99,7 @@ _MAX_RATIO = 6
 """Of the seconds: 4 where time is linear and 16 where it is quadratic; a busy machine adds some."""
 _SLACK_SECONDS = 0.0005
 """On top of it: below this, a clock tells little."""
-_MEASURABLE_SECONDS = 0.004
+_MEASURABLE_SECONDS = 0.0015
 """Where the shorter text takes as long as this, some times what a call takes without a text, no
 longer ones are tried."""
 _REPEATS = (1, 3, 10, 30)

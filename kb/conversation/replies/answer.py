@@ -11,6 +11,7 @@ from kb.answers import KnownQuestion
 from kb.check import Check
 from kb.conversation.done_steps import only_looks
 from kb.conversation.known_questions import (
+    MEANT_LIKE,
     MEANT_NEAR,
     MEANT_SURE,
     answer_in,
@@ -42,7 +43,7 @@ from kb.conversation.subject import is_question, sentences_of
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
-from kb.evidence.glossary import translate
+from kb.evidence.glossary import has_chinese, translate
 from kb.incident import Incident
 from kb.soft_breaks import join_soft_breaks
 from kb.verdict import percent
@@ -163,7 +164,9 @@ def from_pages(text: str, conversation: Conversation, knowledge: KnowledgeBase) 
     if named is None or named.id == leading or not _is_titled(text, named, knowledge):
         other = passage_elsewhere(text, knowledge)
         said = say("elsewhere", language)
-        return with_passage(other, said, conversation, knowledge) if other else None
+        if other:
+            return with_passage(other, said, conversation, knowledge)
+        return like_question(text, conversation, knowledge)
     known = say("page-about", language, record=cite(named, language))
     steps = enumerate(named.body.fix, 1)
     number, step = next(
@@ -180,6 +183,18 @@ def near_question(text: str, conversation: Conversation, knowledge: KnowledgeBas
         meant, likeness = _meant(text, conversation, knowledge)
         found = meant if likeness >= MEANT_NEAR else None
     return of_table(found, conversation.language)
+
+
+def like_question(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
+    """The question of the table that is most like a text, with its answer: people see whether it is
+    theirs. None where none is like it."""
+    meant, likeness = _meant(text, conversation, knowledge)
+    if meant is None or likeness < MEANT_LIKE:
+        return None
+    language = conversation.language
+    asked = next(ask for ask in meant.asks if has_chinese(ask) == (language is Language.CHINESE))
+    like = say("like-question", language, asked=asked, answer=answer_in(meant, language))
+    return Answer(paragraphs([like, say("term-source", language, source=meant.source)]))
 
 
 def meant_question(

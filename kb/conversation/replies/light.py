@@ -87,7 +87,8 @@ def _of_it(text: str, after: Conversation, knowledge: KnowledgeBase) -> Answer |
         or _is_cause_shown(passage, after, knowledge)
     ):
         return None
-    if passage.step and f"{passage.page}#{passage.number}" in known:
+    step = (passage.page, passage.number)
+    if passage.step and (step in after.done or f"{passage.page}#{passage.number}" in known):
         return None
     return _unless_said(described_passage(passage, after.language), after, passage.page)
 

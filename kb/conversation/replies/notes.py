@@ -133,13 +133,10 @@ def _for_ticket(title: str, conversation: Conversation, knowledge: KnowledgeBase
     yield from _told(conversation)
     yield from _tried(conversation)
     task = None if conversation.solved else task_of(conversation, knowledge)
-    if task:
-        text = (
-            described_task(task, language)
-            if isinstance(task, NextCheck)
-            else in_short(task, language)
-        )
-        yield say("note-next", language, what=text)
+    if isinstance(task, NextCheck):
+        yield described_task(task, language)
+    elif task:
+        yield say("note-next", language, what=in_short(task, language))
     if conversation.inquiry and not conversation.solved:
         yield say("note-question", language, question=conversation.question_in_words)
     yield from _links(conversation)

@@ -11,6 +11,7 @@ from kb.check import Check, Loss
 from kb.conversation.acts import Acted
 from kb.conversation.done_steps import FixStep, only_looks
 from kb.conversation.known_commands import command_asked
+from kb.conversation.known_options import options_in
 from kb.conversation.language import Language, in_language, joined, say, translation
 from kb.conversation.next_step import (
     Task,
@@ -34,7 +35,7 @@ from kb.conversation.replies.meant import (
     task_meant,
     task_named,
 )
-from kb.conversation.speech import in_a_row, named_cause, prose, risk_in_words
+from kb.conversation.speech import in_a_row, named_cause, prose, quote, risk_in_words
 from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
@@ -93,7 +94,7 @@ def safe(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> 
         general = say(f"harm-{harm}", language) if is_leave else ""
         return msgspec.structs.replace(told, text=paragraphs([general, told.text]))
     if _IS_NEEDED.search(acted.text):
-        return _restart_needed(conversation)
+        return _restart_needed(acted.text, conversation, knowledge)
     task = task_meant(acted.text, conversation, knowledge)
     named = task_named(acted.text, conversation, knowledge) if harm else None
     if harm and (named is None or (harm in _GRAVE and isinstance(named, NextCheck))):
@@ -121,9 +122,13 @@ def _of_cause_shown(conversation: Conversation, knowledge: KnowledgeBase) -> Ite
         yield named_cause(*shown, "cause-shown", conversation.language)
 
 
-def _restart_needed(conversation: Conversation) -> Answer:
-    """The steps of the record that leads which name a restart, and what holds without."""
+def _restart_needed(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer:
+    """When the settings of the step that is meant take effect; else the steps of the record that
+    leads which name a restart, and what holds without."""
     language, incident = conversation.language, first_record(conversation)
+    task = task_meant(text, conversation, knowledge)
+    if isinstance(task, FixStep) and (takes := [*_taking_effect(task.step.command, language)]):
+        return Answer(paragraphs(takes), shows=(name_of(task),), records=_record_of(task))
     steps = [
         FixStep(incident, number, step)
         for number, step in enumerate(incident.body.fix if incident else (), 1)
@@ -133,6 +138,13 @@ def _restart_needed(conversation: Conversation) -> Answer:
     said = say("restart-named", language, steps=" ".join(named)) if named else ""
     records = (incident.id,) if incident else ()
     return Answer(paragraphs([said, say("restart-general", language)]), records=records)
+
+
+def _taking_effect(command: str | None, language: Language) -> Iterator[str]:
+    """When each setting that a command makes takes effect."""
+    named = (option for line in (command or "").split("\n") for option in options_in(line))
+    for option in dict.fromkeys(named):
+        yield f"{quote(option.name)}: {say(f'option-takes-{option.takes}', language)}"
 
 
 def _record_of(task: Task | None) -> tuple[str, ...]:

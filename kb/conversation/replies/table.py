@@ -32,6 +32,7 @@ from kb.conversation.replies.how import how
 from kb.conversation.replies.known_commands import known_command
 from kb.conversation.replies.known_options import known_option
 from kb.conversation.replies.leads import lead
+from kb.conversation.replies.matters import matters
 from kb.conversation.replies.notes import hand_over, summarise, team
 from kb.conversation.replies.reasons import prove, why, why_not
 from kb.conversation.replies.remedies import prevent, show_fix, workaround
@@ -86,6 +87,7 @@ _ASKED: dict[Asked, Callable[[Acted, Conversation, KnowledgeBase], Answer | None
     Asked.LOGS: logs,
     Asked.DRAIN: drain,
     Asked.NORMAL: normal,
+    Asked.MATTERS: matters,
     Asked.WAIT: wait,
     Asked.SO_FAR: so_far,
     Asked.RELAPSE: relapse,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from kb.job.attempt import Attempt, RankLog
 from kb.job.differences import find_differences
@@ -28,6 +28,15 @@ _STATED = tuple(
     )
 )
 """What each rank did, as the error of any of them states it."""
+_TIMED_OUT = re.compile(
+    r"\[(?P<group>[^\]]{0,200}?)Rank \d+\] Watchdog caught collective operation timeout: "
+    r"WorkNCCL\(SeqNum=(?P<number>\d+), OpType=(?!SEND|RECV|COALESCED|UNKNOWN)"
+    r"(?P<what>(?P<operation>\w+)(?:, NumelIn=\d+)?)"
+)
+"""What a rank waited for in vain, as the watchdog of its process group says; what is sent to one
+peer is not the same on both sides."""
+_UNEVEN = "ALLTOALL"
+"""Its ranks may send different numbers of elements."""
 
 
 def mismatched(attempt: Attempt) -> RootCause | None:
@@ -47,6 +56,25 @@ def mismatched(attempt: Attempt) -> RootCause | None:
         chosen = odd_ones(list(attempt.ranks.values())) or apart
         culprits = [Culprit(log.rank, log.host, log.failure or log.last) for log in chosen]
     return RootCause(FailureKind.DESYNC, tuple(culprits), Explanation.DESYNC)
+
+
+def timed_out_apart(attempt: Attempt) -> RootCause | None:
+    """Name the ranks that waited for another collective than most, each for the same one by its
+    number in one process group."""
+    waited: dict[tuple[str, str], dict[int, tuple[str, LogLine]]] = defaultdict(dict)
+    for rank, log in attempt.ranks.items():
+        for line in log.failures:
+            if match := _TIMED_OUT.search(line.text):
+                what = (
+                    match["operation"] if match["operation"].startswith(_UNEVEN) else match["what"]
+                )
+                waited[match["group"], match["number"]].setdefault(rank, (what, line))
+    for by_rank in waited.values():
+        odd = _unlike_most({rank: what for rank, (what, _line) in by_rank.items()})
+        if odd:
+            culprits = (Culprit(rank, by_rank[rank][1].host, by_rank[rank][1]) for rank in odd)
+            return RootCause(FailureKind.DESYNC, tuple(culprits), Explanation.DESYNC)
+    return None
 
 
 def _printed_other_value(attempt: Attempt) -> Culprit | None:
@@ -69,10 +97,18 @@ def _odd_statements(logs: Iterable[RankLog]) -> list[int]:
                 if (rank := read_int(match["rank"])) is not None:
                     (own if rank == speaker else stated)[rank] = match["what"]
         stated |= own  # what a rank says of another one may be garbled
-        common = Counter(stated.values()).most_common()
-        if len(common) > 1 and common[0][1] > common[1][1]:
-            return sorted(rank for rank, what in stated.items() if what != common[0][0])
+        if odd := _unlike_most(stated):
+            return odd
     return []
+
+
+def _unlike_most(stated: Mapping[int, str]) -> list[int]:
+    """Ranks of which something else is stated than of most; none where no statement is that of
+    most."""
+    common = Counter(stated.values()).most_common()
+    if len(common) < 2 or common[0][1] == common[1][1]:
+        return []
+    return sorted(rank for rank, what in stated.items() if what != common[0][0])
 
 
 def _line_of(attempt: Attempt, rank: int, apart: Sequence[RankLog]) -> LogLine | None:

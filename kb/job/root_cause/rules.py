@@ -13,7 +13,7 @@ from kb.containment import surviving
 from kb.job.attempt import Attempt
 from kb.job.model import RootCause
 from kb.job.root_cause.complaint import complained_alone, complained_first
-from kb.job.root_cause.desync import mismatched
+from kb.job.root_cause.desync import mismatched, timed_out_apart
 from kb.job.root_cause.flight_recorder import recorded_differently
 from kb.job.root_cause.kernel_kill import killed_by_kernel
 from kb.job.root_cause.missing_node import never_joined
@@ -32,6 +32,7 @@ RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
     preempted,
     recorded_differently,
     mismatched,
+    timed_out_apart,
     started_twice,
     cut_off,
     never_joined,
