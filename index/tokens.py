@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _WORD = re.compile(r"[A-Za-z0-9_]+(?:[.\-:/+][A-Za-z0-9_]+)*|[\u3400-\u9fff]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -17,6 +18,9 @@ _MAX_TOKEN_CHARACTERS = 60
 """A longer word is no word but encoded data, which no other text repeats."""
 _MAX_CODE_DIGITS = 4
 """A longer number is a count, an address or a time, which differs from run to run."""
+
+_MAX_WORDS_KEPT = 20_000
+"""Words whose tokens are remembered, some megabytes: texts repeat most of theirs."""
 
 STOPWORDS = frozenset(
     "a about above after again all also am an and any are as at be because been before but by can"
@@ -35,7 +39,7 @@ def tokenize(text: str) -> Iterator[str]:
         word = match[0]
         if is_pair(word):
             yield from _pairs(word)
-        else:
+        elif len(word) <= _MAX_TOKEN_CHARACTERS:
             yield from _latin(word)
 
 
@@ -53,17 +57,14 @@ def _pairs(run: str) -> Iterator[str]:
             yield pair
 
 
-def _latin(word: str) -> Iterator[str]:
-    if len(word) > _MAX_TOKEN_CHARACTERS:
-        return
+@lru_cache(maxsize=_MAX_WORDS_KEPT)
+def _latin(word: str) -> tuple[str, ...]:
     parts = [part for part in _PART.findall(word) if not part.isdigit() or _is_code(part)]
     whole = word.strip("_").lower()
-    if len(parts) > 1 and any(character.isalpha() for character in whole):
-        yield whole
-    for part in parts:
-        stem = fold(part.lower())
-        if stem not in STOPWORDS and (len(stem) > 1 or stem.isdigit()):
-            yield stem
+    has_whole = len(parts) > 1 and any(character.isalpha() for character in whole)
+    stems = [fold(part.lower()) for part in parts]
+    told = [stem for stem in stems if stem not in STOPWORDS and (len(stem) > 1 or stem.isdigit())]
+    return (whole, *told) if has_whole else tuple(told)
 
 
 def _is_code(number: str) -> bool:

@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Set
 from functools import cache, lru_cache
+from itertools import chain
 
 import msgspec
 
@@ -157,11 +158,19 @@ class _Table:
     def __init__(self, questions: Iterable[KnownQuestion]) -> None:
         self._questions = tuple(questions)
         self._numbers = {one.id: number for number, one in enumerate(self._questions)}
-        asked = [[_words(ask) for ask in one.asks] for one in self._questions]
-        self._held = [_told("\n".join((*one.asks, *one.about, one.en))) for one in self._questions]
+        told = [[_told(ask) for ask in one.asks] for one in self._questions]
+        self._held = [
+            frozenset(tokenize("\n".join((*one.about, one.en)))).union(*own)
+            for one, own in zip(self._questions, told, strict=True)
+        ]
         """By row: all its words, and the parts of its names."""
+        asked = [[_without_parts(words) for words in own] for own in told]
         self._topics = {word for one in self._questions for word in _words(" ".join(one.about))}
-        self._counts = Counter(word for held in self._held for word in held)
+        rows = len(self._questions)
+        counts = Counter(chain.from_iterable(self._held))
+        self._rarities = {
+            word: math.log(rows / count) / math.log(rows) for word, count in counts.items()
+        }
         self._wordings: dict[str, list[_Wording]] = defaultdict(list)
         """By each of their words."""
         for row, own in enumerate(asked):
@@ -217,10 +226,10 @@ class _Table:
         return sum(self._rarity(word) * (_PAIR if is_pair(word) else 1.0) for word in words)
 
     def _rarity(self, word: str) -> float:
-        rows, holding = len(self._questions), self._counts[word]
-        if not holding:
+        known = self._rarities.get(word)
+        if known is None:
             return _UNKNOWN_PAIR if is_pair(word) else _UNKNOWN
-        return math.log(rows / holding) / math.log(rows)
+        return known
 
 
 @cache
@@ -249,15 +258,21 @@ def _is_known(word: str, held: Set[str]) -> bool:
 
 
 def _told(text: str) -> frozenset[str]:
-    """All words of a text, and the parts of its names."""
-    return frozenset(tokenize(f"{text}\n{in_english(text)}"))
+    """All words of a text and of its English gloss, and the parts of its names."""
+    return frozenset(chain.from_iterable(map(tokenize, dict.fromkeys((text, in_english(text))))))
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a text, those of its English gloss too: names whole, not their parts. Numbers
-    are those of a case."""
-    words = {word for word in tokenize(f"{text}\n{in_english(text)}") if not word.isdecimal()}
-    parts = {part for word in words for part in _PART.findall(word) if part != word}
+    """The words of a text, those of its English gloss too: names whole, not their parts."""
+    return _without_parts(_told(text))
+
+
+def _without_parts(told: Set[str]) -> frozenset[str]:
+    """Words without the parts of those that are names, and without numbers, which are those of a
+    case."""
+    words = {word for word in told if not word.isdecimal()}
+    names = (word for word in words if not word.isalnum())
+    parts = {part for name in names for part in _PART.findall(name)}
     return frozenset(words - parts - _SAYING_NOTHING)
 
 
