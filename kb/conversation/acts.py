@@ -94,6 +94,14 @@ _CLAUSES_AND_COLONS = re.compile(r"[,，;；。.!！:：]+(?=\s|[\u4e00-\u9fff])
 _LAST_CLAUSE = re.compile(
     r"(?<!\s)\s*[,，;；]\s*(?:and |but |so |那|还)?([^,，;；。.!！?？\n]{3,80}[?？]?)\s*$"
 )
+_OWN_QUESTION = re.compile(
+    r"(?:how|where|which|what|whats|why) (?:do|does|did|can|could|should|would|is|are|was)"
+    r" (?:\S+ ?){2,}"
+    r"|(?:can|could|should|do|does|is|are|will|would) (?:i|we|it|that|this|they|the) (?:\S+ ?){2,}"
+    r"|.{0,12}(?:怎么|如何|要不要|会不会|能不能|可不可以|哪些|是不是|用不用).{2,}",
+    re.IGNORECASE,
+)
+"""A question that needs nothing of the sentence before it."""
 _REQUESTS = frozenset(
     {
         Act.NEXT,
@@ -365,13 +373,14 @@ def _begun_anew(text: str) -> list[Acted]:
 
 
 def _asked_last(text: str) -> str:
-    """The last clause of a sentence, where it is a request by rule; empty otherwise."""
+    """The last clause of a sentence, where it is a request by rule or a question of its own; empty
+    otherwise."""
     match = _LAST_CLAUSE.search(text)
     if not match:
         return ""
     clause = match[1]
     is_request = _fixed(clause) in _REQUESTS or act_by_phrase(clause) in _REQUESTS
-    return clause if is_request else ""
+    return clause if is_request or _OWN_QUESTION.match(clause) else ""
 
 
 def _beside_courtesy(text: str, act: Act) -> list[Acted]:

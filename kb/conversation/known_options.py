@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 
 from kb.conversation.language import Language
-from kb.conversation.subject import is_question
+from kb.conversation.subject import asks, is_question
 from kb.evidence.systems import systems_in
 from kb.incident import Line, Url
 
@@ -149,7 +149,7 @@ def option_asked(text: str) -> KnownOption | None:
     """The option that a text asks about or proposes; None where it names none, or only tells that
     it is set."""
     named = options_in(text)
-    if named and (_PROPOSES.search(text) or (is_question(text) and not _TELLS.search(text))):
+    if named and (_PROPOSES.search(text) or (asks(text) and not _TELLS.search(text))):
         return named[0]
     return None
 

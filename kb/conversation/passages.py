@@ -15,7 +15,7 @@ from kb.check import Check
 from kb.conversation.act_model import in_english
 from kb.conversation.next_step import playbooks_of
 from kb.conversation.search import guides_near
-from kb.conversation.state import Conversation
+from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.guide_shelf import GuideShelf
 from kb.incident import Incident, Step
@@ -61,11 +61,23 @@ def passage_about(
     text: str, conversation: Conversation, knowledge: KnowledgeBase, enough: float = ENOUGH
 ) -> Passage | None:
     """The passage of the leading pages with most telling words of a text, a short one before a
-    long one; None where none has enough of them."""
-    words = _telling(text, knowledge)
-    if sum(words.values()) < enough:
-        return None  # no passage can share more; most answers to a question end here
-    return _best(words, _passages(conversation, knowledge), enough)
+    long one; of a question that says too little, with those of the message that it stands in. None
+    where none has enough of them."""
+    for part in dict.fromkeys((text, _message_with(text, conversation))):
+        words = _telling(part, knowledge)
+        if sum(words.values()) < enough:
+            continue  # no passage can share more; most answers to a question end here
+        found = _best(words, _passages(conversation, knowledge), enough)
+        if found:
+            return found
+    return None
+
+
+def _message_with(text: str, conversation: Conversation) -> str:
+    """The last message of the user, where a text is a part of it in words; else the text."""
+    last = conversation.turns[-1]
+    is_part = last.speaker is Speaker.USER and text in last.text and "\n" not in last.text
+    return last.text if is_part else text
 
 
 def passage_elsewhere(text: str, knowledge: KnowledgeBase) -> Passage | None:

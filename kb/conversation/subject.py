@@ -13,7 +13,8 @@ from kb.evidence.systems import systems_in
 
 _ASKS = re.compile(
     r"[?？]\s*$"
-    r"|^(?:(?:so|and|or|then|but|ok|okay|well|hmm|sorry),? )*"
+    r"|^(?:(?:so|and|or|then|but|ok|okay|well|hmm|sorry|btw|also|unrelated|different topic"
+    r"|(?:one more|another|side) (?:thing|question))[,:]? )*"
     r"(?!did (?:it|this|that|both|all|(?:the|steps?) [\w-]+)\s*(?:[.,;!]|$))"  # it was done
     r"(?:(?:what|how|why|where|who)(?:'?s)?|which|when|whose|is|are|does|do|did|can|could|would"
     r"|should|will|has|have|any|give me|(?:is|are|does|do|did|can|could|would|should|wo)n?'?t"
@@ -21,7 +22,8 @@ _ASKS = re.compile(
     r"|^(?:要不|不如|干脆)|^(?:maybe|perhaps|what if) (?:i|we)\b"
     r"|[,;] *(?:so |and |but |then )?(?:can|could|should|is it|are they|does (?:it|that|this)"
     r"|do (?:i|we)|what|how|why|which)\b[^,;]*$"
-    r"|[吗么呢吧]\s*$|吗\s*[，,。；;]|怎么|怎样|如何|什么|啥|为何|哪[个些里台种一]|多少|多大|多久|几个|是否|能不能|会不会"
+    r"|[吗么呢吧]\s*$|吗\s*[，,。；;]|吗 |不就(?:行|好|可以|完)(?:了|吗)"
+    r"|怎么|怎样|如何|什么|啥|为何|哪[个些里台种一]|多少|多大|多久|几个|是否|能不能|会不会"
     r"|要不要|行不行|是不是|有没有|可不可以|该不该|还是说?\S+(?:问题|原因)",
     re.IGNORECASE,
 )
