@@ -95,10 +95,13 @@ def main() -> None:
     """Print the entries of the records that are named."""
     records = shipped()
     for name in sys.argv[1:]:
-        print(f"[{name}]")
-        for key, text in texts_of(records[name]).items():
-            print(f"{key} = {json.dumps([digest(text), text], ensure_ascii=False)}")
-        print()
+        texts = texts_of(records[name]).items()
+        lines = (f'"{key}": {_quoted([digest(text), text])}' for key, text in texts)
+        print(f"{_quoted(name)}: {{", ",\n".join(lines), "},", sep="\n")
+
+
+def _quoted(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 if __name__ == "__main__":

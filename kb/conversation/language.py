@@ -11,6 +11,8 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
+import msgspec
+
 from kb.evidence.glossary import has_chinese
 from kb.evidence.nature import printed_part
 
@@ -21,6 +23,9 @@ class Language(StrEnum):
     ENGLISH = "en"
     CHINESE = "zh"
 
+
+_Texts = dict[str, dict[str, tuple[str, str]]]
+"""By record and name of the text: the digest of the English one, and the Chinese one."""
 
 _WORDS = re.compile(r"[A-Za-z']{2,}|\bI\b")
 _FUNCTION_WORDS = re.compile(
@@ -100,8 +105,8 @@ def _of_questions() -> Mapping[str, str]:
 def _of_records() -> Mapping[str, str]:
     """The Chinese texts by the digest of the English ones: one that was changed since is not found,
     nor is one that a team wrote itself."""
-    folder = Path(__file__).with_name("chinese")
-    kinds = (tomllib.loads(kind.read_bytes().decode()) for kind in folder.iterdir())
+    files = Path(__file__).with_name("chinese").glob("*.json")
+    kinds = (msgspec.json.decode(file.read_bytes(), type=_Texts) for file in files)
     texts = (record.values() for kind in kinds for record in kind.values())
     return dict(chain.from_iterable(texts))
 

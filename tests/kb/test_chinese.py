@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,6 @@ import msgspec
 import pytest
 
 from benchmarks.chinese import texts_of
-from benchmarks.most_shown import SHOWN
 from kb.conversation import Conversation, begin, reply
 from kb.conversation import language as spoken
 from kb.conversation.language import Language, digest, in_language
@@ -47,10 +45,11 @@ Entry = Mapping[str, tuple[str, str]]
 
 
 def entries(kind: str) -> Mapping[str, Entry]:
-    return tomllib.loads((FOLDER / f"{kind}.toml").read_text(encoding="utf-8"))
+    return msgspec.json.decode((FOLDER / f"{kind}.json").read_bytes(), type=dict[str, Entry])
 
 
-KINDS = ("incidents", "openings", "playbooks", "checks")
+MAX_SHARE_WITHOUT = 0.05
+KINDS = ("incidents", "playbooks", "checks")
 
 
 @pytest.fixture(scope="module")
@@ -81,29 +80,17 @@ def test_code_and_numbers_are_those_of_the_record(records: Mapping[str, Record],
             assert set(NUMBER.findall(chinese)) >= set(NUMBER.findall(english[key])), where
 
 
-def test_a_remedy_has_all_its_steps_in_chinese(records: Mapping[str, Record]) -> None:
-    remedies = entries("incidents")
-    assert len(remedies) >= SHOWN
-    assert set(FOUNDING) <= remedies.keys()
-    for name, entry in remedies.items():
-        record = records[name]
-        assert isinstance(record, Incident)
-        steps = sum(key.startswith("fix-") for key in entry)
-        assert steps == len(record.body.fix), name
-        needed = {key for key in texts_of(record) if not key.startswith("prevention")}
-        assert needed <= entry.keys(), name
+def test_incidents_have_all_their_steps_in_chinese(records: Mapping[str, Record]) -> None:
+    """But for some new ones: who contributes a record need not write Chinese."""
+    told = entries("incidents")
+    incidents = [record for record in records.values() if isinstance(record, Incident)]
+    lacking = [one.id for one in incidents if _needed(one) - told.get(one.id, {}).keys()]
+    assert len(lacking) <= MAX_SHARE_WITHOUT * len(incidents), lacking
+    assert not set(FOUNDING) & set(lacking)
 
 
-def test_a_first_answer_about_any_incident_is_in_chinese(records: Mapping[str, Record]) -> None:
-    known = {**entries("openings"), **entries("incidents")}
-    shown = {"title", "cause", "fix-1", "why-1"}
-    missing = {
-        name: lacking
-        for name, record in records.items()
-        if isinstance(record, Incident)
-        and (lacking := shown & texts_of(record).keys() - known.get(name, {}).keys())
-    }
-    assert not missing, "benchmarks.chinese prints what is to be translated"
+def _needed(record: Incident) -> set[str]:
+    return {key for key in texts_of(record) if not key.startswith("prevention")}
 
 
 @pytest.mark.parametrize("kind", ["playbooks", "checks"])

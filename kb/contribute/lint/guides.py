@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 
 from index.documents import Pattern
 from index.signatures import Scanner
@@ -82,8 +83,10 @@ class ExampleWithoutFinding(GuideRule):
     def check(self, file: CheckedGuide) -> Iterator[Problem]:
         if not isinstance(file.guide, Check):
             return
-        for finding in file.guide.body.findings:
-            if finding.pattern and finding.example and not _has(finding, finding.example):
+        findings = file.guide.body.findings
+        for finding in findings:
+            example = finding.example if finding.pattern else None
+            if example and finding.id not in _having(findings, example):
                 message = f"the pattern of `{finding.id}` does not match its example"
                 yield self.problem(file, f"### {finding.id}", message)
 
@@ -105,9 +108,10 @@ class NormalWithFault(GuideRule):
     def check(self, file: CheckedGuide) -> Iterator[Problem]:
         if not isinstance(file.guide, Check):
             return
-        normal = file.guide.body.normal
-        for finding in file.guide.body.findings:
-            if finding.abnormal and finding.rule is None and _has(finding, normal):
+        findings = file.guide.body.findings
+        found = _having(findings, file.guide.body.normal)
+        for finding in findings:
+            if finding.abnormal and finding.rule is None and finding.id in found:
                 message = f"the finding `{finding.id}` is in the normal output"
                 yield self.problem(file, f"### {finding.id}", message)
 
@@ -287,9 +291,16 @@ def _outputs(check: Check) -> Iterator[tuple[str, str]]:
             yield f"the example of `{finding.id}`", finding.example
 
 
-def _has(finding: Finding, text: str) -> bool:
-    pattern = Pattern(finding.pattern, regex=True) if finding.pattern else None
-    return pattern is not None and bool(Scanner([pattern]).scan(text.encode()))
+def _having(findings: Sequence[Finding], text: str) -> set[str]:
+    """The ids of the findings whose pattern is in a text."""
+    told = [finding for finding in findings if finding.pattern]
+    scanner = _compiled(tuple(finding.pattern or "" for finding in told))
+    return {told[number].id for number, _end in scanner.scan(text.encode())}
+
+
+@cache  # several rules look for the findings of a check, in several texts
+def _compiled(patterns: tuple[str, ...]) -> Scanner:
+    return Scanner([Pattern(pattern, regex=True) for pattern in patterns])
 
 
 def _first(text: str) -> str:
