@@ -46,6 +46,8 @@ _LABEL = re.compile(
 _NAMED = re.compile(rf"(?<![\w-])(?P<label>{_LABEL_NAME})(?![\w-])")
 _FROM = re.compile(r"\[from (?P<host>[^\]\s]{1,200})\]")
 """How a line of an export begins that names its host."""
+_POD = re.compile(r"\[(?:from |pod/)[^\]\s]{1,200}\] ")
+"""The same of `kubectl logs --prefix`: a number in the name of a pod counts pods."""
 _FIELD = re.compile(r"\"(?P<field>[A-Za-z][\w.-]{0,40})\": ?(?P<number>\d{1,5})(?=[,}\s])")
 """A number in an object of JSON."""
 
@@ -70,6 +72,8 @@ class Way(msgspec.Struct, frozen=True):
 
     def _fits(self, match: re.Match[str]) -> bool:
         if match.end() > self.until:
+            return False
+        if not (self.labels or self.in_prefix) and _names_host(match):
             return False
         return not self.labels or self._number(match["label"]) is not None
 
@@ -161,6 +165,12 @@ def _field_of_hosts(lines: Sequence[str]) -> Way | None:
             pattern = re.compile(rf"\"{re.escape(field)}\": ?(?P<rank>\d{{1,5}})\b")
             return Way(pattern, _FIELDS_CHARACTERS, several=True)
     return None
+
+
+def _names_host(match: re.Match[str]) -> bool:
+    """Whether a name stands in that of the pod, in front of what the program says."""
+    pod = _POD.match(match.string)
+    return pod is not None and match.start() < pod.end()
 
 
 def _until(matches: Iterable[re.Match[str]]) -> int:

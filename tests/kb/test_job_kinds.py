@@ -449,3 +449,13 @@ def test_what_tests_provoke_is_no_failure_where_all_passed(tmp_path: Path) -> No
         for n in range(4)
     }
     assert not job_of(write(tmp_path, files)).failed
+
+
+@pytest.mark.parametrize("pod", ["[pod/harbour-worker-{}/boat] ", "[from harbour-worker-{}/boat] "])
+def test_the_number_of_a_pod_is_no_rank_where_its_lines_name_one(tmp_path: Path, pod: str) -> None:
+    fronts = [f"{pod.format(n // 2)}10:00:00 INFO <{n}> " for n in range(6)]
+    work = [f"{front}lap {lap} took 0.1 s" for lap in range(6) for front in fronts]
+    ends = [f"{fronts[n]}ERROR connection to rank 3 lost" for n in (0, 1, 2, 4, 5)]
+    broken = [f"{fronts[3]}ERROR Traceback:", f"{fronts[3]}KeyError: 'net'"]
+    rank, text = first_of(merged(tmp_path, *work, *broken, *ends))
+    assert (rank, "KeyError" in text) == (3, True)
