@@ -1,5 +1,5 @@
 """Files whose programs each say which of how many they are, where no name tells it: `shard 3/5`,
-`seat 1 of 4`, `r=0/2`.
+`seat 1 of 4`, `r=0/2`, `rank=3 world=5`.
 
 A step or an attempt is counted in this way as well, but not as another number in each file, each
 of them once.
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 from kb.expression import Expression
 from kb.job.lines import ATTACHED, Line
@@ -19,6 +19,11 @@ from kb.numbers import read_int
 _WHICH = Expression(
     r"(?<![\w.-])(?P<word>[A-Za-z][A-Za-z_-]{0,30})[ :=#]{1,3}(?P<number>\d{1,5})"
     r"(?:/| of )(?P<all>\d{1,5})(?![\w/:-]|\.\d)"
+)
+_RANK_AND_WORLD = Expression(
+    r"(?<![\w.-])(?P<word>(?:global[_ ]?)?rank)['\"]?[ :=#]{1,3}(?P<number>\d{1,5})\b[^\n]{0,40}?"
+    r"\bworld(?:[_ ]?size)?['\"]?[ :=]{1,3}(?P<all>\d{1,5})\b",
+    re.IGNORECASE,
 )
 _HOLDS_SEVERAL = Expression(r"(?:[a-z]+[_-])*(?:node|host|machine|server)s?", re.IGNORECASE)
 """What runs several ranks."""
@@ -32,7 +37,7 @@ def stated_ranks(files: Mapping[str, Sequence[Line]]) -> dict[str, int]:
     for name, lines in files.items():
         own = (line.text for line in lines if not ATTACHED.match(line.text))
         for text in islice(own, _FIRST_LINES):
-            for match in _WHICH.finditer(text[:_FIRST_CHARACTERS]):
+            for match in _statements(text[:_FIRST_CHARACTERS]):
                 number, size = read_int(match["number"]), read_int(match["all"])
                 if number is not None and size and not _HOLDS_SEVERAL.fullmatch(match["word"]):
                     numbers[match["word"].lower(), size][name].add(number)
@@ -47,3 +52,7 @@ def stated_ranks(files: Mapping[str, Sequence[Line]]) -> dict[str, int]:
         ):
             found = single
     return found
+
+
+def _statements(text: str) -> Iterator[re.Match[str]]:
+    return chain(_WHICH.finditer(text), _RANK_AND_WORLD.finditer(text))

@@ -459,3 +459,17 @@ def test_the_number_of_a_pod_is_no_rank_where_its_lines_name_one(tmp_path: Path,
     broken = [f"{fronts[3]}ERROR Traceback:", f"{fronts[3]}KeyError: 'net'"]
     rank, text = first_of(merged(tmp_path, *work, *broken, *ends))
     assert (rank, "KeyError" in text) == (3, True)
+
+
+@pytest.mark.parametrize("says", ["rank={} world=6", "global_rank: {}, pid 77, world_size: 6"])
+def test_the_rank_that_a_program_says_once_counts_and_not_the_number_of_its_file(
+    tmp_path: Path, says: str
+) -> None:
+    files = {
+        f"n{7 + n // 3}/boat.{n % 3}.txt": f"03:00:00 INFO boat 2.1 afloat {says.format(n)}\n"
+        + "".join(f"03:00:{lap:02} DEBUG lap {lap}: 9 fish\n" for lap in range(1, 30))
+        for n in range(6)
+    }
+    files["n8/boat.1.txt"] += "thread 'net-4' panicked at src/net.rs:7:9:\nhole of 9 cm\n"
+    files["n7/boat.0.txt"] += "03:00:31 ERROR lost a neighbour\n"
+    assert first_of(write(tmp_path, files)) == (4, "hole of 9 cm")
