@@ -473,3 +473,25 @@ def test_the_rank_that_a_program_says_once_counts_and_not_the_number_of_its_file
     files["n8/boat.1.txt"] += "thread 'net-4' panicked at src/net.rs:7:9:\nhole of 9 cm\n"
     files["n7/boat.0.txt"] += "03:00:31 ERROR lost a neighbour\n"
     assert first_of(write(tmp_path, files)) == (4, "hole of 9 cm")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "lap 8: {} refused: boats did not issue the same operation",
+        "abort at call 8 ({}): the crew entered different collectives",
+        "collective mismatch at seq 8: here {}",
+    ],
+)
+def test_of_errors_that_differ_in_the_operation_the_one_of_its_own_is_at_fault(
+    tmp_path: Path, error: str
+) -> None:
+    files = {f"dock{host}.txt": "" for host in range(2)}
+    for n in range(6):
+        files[f"dock{n // 3}.txt"] += "".join(f"boat={n} lap {lap} rowed\n" for lap in range(8))
+    for n in (5, 4, 3, 1, 0):
+        named = error.format("GATHER" if n == 4 else "REDUCE")
+        files[f"dock{n // 3}.txt"] += f"boat={n} {named}\n"
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "GATHER" in text) == (4, True)
+    assert job_of(tmp_path).kind is FailureKind.DESYNC
