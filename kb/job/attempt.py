@@ -73,6 +73,12 @@ _CANCELLED = Expression(r"\bDUE TO (?:TIME ?LIMIT|PREEMPTION)\b|\bTERM_(?:RUNLIM
 _EXITED_WELL = (
     r"\b(?:exit(?:ed|ing)?(?: (?:with )?(?:status|code))?|returned|rc|ret|status)[: =]*0\b"
 )
+_COMPLETED = Expression(r"\bCOMPLETED\b.{0,80}?[\s=(]0:0(?!\d)")
+_NOT_COMPLETED = Expression(
+    r"\b(?:FAILED|TIMEOUT|CANCELLED|OUT_OF_ME\w*|NODE_FAIL|PREEMPTED|DEADLINE)\b"
+    r".{0,80}?[\s=(]\d{1,3}:\d{1,3}(?![\d:])"
+)
+"""How Slurm tells the state of a job or a step, with its exit code and signal."""
 _EXIT = Expression(
     r"\b(?:exit\w{0,3}|returned|rc|ret|status)(?: (?:with|status|code)){0,2}[: =]*-?\d"
 )
@@ -169,6 +175,14 @@ class RankLog:
     def exited_well(self) -> bool:
         """Whether its last lines report an exit without error."""
         return any(re.search(_EXITED_WELL, line.text) for line in self.lines[-_EXIT_LINES:])
+
+    @property
+    def was_completed(self) -> bool:
+        """Whether a scheduler states at its end that the job is completed, and nowhere that a step
+        of it is not."""
+        return any(_COMPLETED.search(line.text) for line in self.lines[-_END_LINES:]) and not any(
+            _NOT_COMPLETED.search(line.text) for line in self.lines
+        )
 
     @cached_property
     def _unhandled(self) -> set[int]:

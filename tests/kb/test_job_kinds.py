@@ -495,3 +495,24 @@ def test_of_errors_that_differ_in_the_operation_the_one_of_its_own_is_at_fault(
     rank, text = first_of(write(tmp_path, files))
     assert (rank, "GATHER" in text) == (4, True)
     assert job_of(tmp_path).kind is FailureKind.DESYNC
+
+
+@pytest.mark.parametrize(
+    ("says", "state", "failed"),
+    [
+        ("boat {} done, 9 fish", "State=COMPLETED ExitCode=0:0", False),
+        ("boat {} done, 9 fish", "71.batch  COMPLETED  0:0", False),
+        ("boat {} done, 9 fish", "State=FAILED ExitCode=1:0", True),
+        ("boat {} done, 9 fish", "KeyError: 'net'\nState=COMPLETED ExitCode=0:0", True),
+        ("boat {} pulls its net", "State=COMPLETED ExitCode=0:0", True),
+        ("boat {} done, 9 fish", "71.0  FAILED  1:0\n71.extern  COMPLETED  0:0", True),
+    ],
+)
+def test_what_a_prolog_or_a_clean_up_complains_of_is_no_failure_of_a_completed_job(
+    tmp_path: Path, says: str, state: str, failed: bool
+) -> None:
+    lines = ["prolog: error: no quota on /fish", "cat: /sys/fish: No such file or directory"]
+    lines += [f"{n % 3}: 03:10:{n:02} lap {n // 3}" for n in range(27)]
+    lines += [f"{n}: 03:10:30 {says.format(n)}" for n in range(3)]
+    lines += ["rm: cannot remove '/tmp/net': No such file or directory", f"epilog: {state}"]
+    assert job_of(merged(tmp_path, *lines)).failed is failed
