@@ -32,6 +32,7 @@ _CHAINED = Expression(
     r"|Original Traceback"
 )
 _DIRECT = Expression(r"direct cause")
+_CAUSED_BY = Expression(r"\s*Caused by: ")
 _OF_PEERS = (FaultRole.LOST_PEER, FaultRole.TIMED_OUT)
 _PANIC = r"\bthread '[^']{0,80}' .{0,20}panicked at\b"
 _UNHANDLED = Expression(
@@ -102,7 +103,7 @@ class RankLog:
     ) -> None:
         self.rank = rank
         self.host = host
-        self.lines = _with_causes(_without_announcements(_in_time(lines)))
+        self.lines = _with_causes_below(_with_causes(_without_announcements(_in_time(lines))))
         self._settled_at = settled_at
 
     @cached_property
@@ -269,6 +270,25 @@ def _with_causes(lines: list[LogLine]) -> list[LogLine]:
                 found = list(lines) if found is lines else found
                 found[index] = line
         cause, link = line, None
+    return found
+
+
+def _with_causes_below(lines: list[LogLine]) -> list[LogLine]:
+    """The same of Java, which prints the cause below the exception, in one stack."""
+    found = lines
+    above: list[int] = []  # the exceptions of a stack
+    for index, line in enumerate(lines):
+        is_cause = bool(above) and _CAUSED_BY.match(line.message) is not None
+        for place in above if is_cause and line.role in _OF_PEERS else ():
+            if lines[place].role > line.role:
+                found = list(lines) if found is lines else found
+                found[place] = msgspec.structs.replace(lines[place], pattern=line.pattern)
+        if is_cause:
+            above.append(index)
+        elif line.pattern is not None:
+            above = [index]
+        elif not ATTACHED.match(line.message):
+            above = []
     return found
 
 

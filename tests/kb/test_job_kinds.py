@@ -516,3 +516,24 @@ def test_what_a_prolog_or_a_clean_up_complains_of_is_no_failure_of_a_completed_j
     lines += [f"{n}: 03:10:30 {says.format(n)}" for n in range(3)]
     lines += ["rm: cannot remove '/tmp/net': No such file or directory", f"epilog: {state}"]
     assert job_of(merged(tmp_path, *lines)).failed is failed
+
+
+def test_in_a_java_machine_the_one_that_cannot_connect_to_anybody_is_cut_off(
+    tmp_path: Path,
+) -> None:
+    frames = "\tat java.base/sun.nio.ch.Net.poll(Native Method)\n\tat lake.Boat.row(Boat.java:7)\n"
+    read = f"java.net.SocketTimeoutException: Read timed out\n{frames}"
+    files = {f"lake-{n}/boat.log": laps(n) for n in range(4)}
+    for n in (0, 1, 3):
+        files[f"lake-{n}/boat.log"] += (
+            f"03:00:20 ERROR lap is over\nlake.LapException: no answer from lake-2\n{frames}"
+            f"Caused by: lake.CallException: call 7\n{frames}Caused by: {read}"
+        )
+    files["lake-2/boat.log"] += f"03:00:17 WARN no answer from lake-0\n{read}" + "".join(
+        f"03:00:18 WARN call of lake-{n}: java.net.SocketTimeoutException: connect timed out\n"
+        for n in (1, 3)
+    )
+    job = job_of(write(tmp_path, files))
+    assert job.kind is FailureKind.NETWORK
+    assert [one.host for one in job.culprits] == ["lake-2"]
+    assert "connect timed out" in (job.culprits[0].text or "")
