@@ -54,5 +54,11 @@ def stated_ranks(files: Mapping[str, Sequence[Line]]) -> dict[str, int]:
     return found
 
 
+def stated_rank(text: str) -> int | None:
+    """The rank that a line states together with the number of all ranks."""
+    match = _RANK_AND_WORLD.search(text)
+    return read_int(match["number"]) if match else None
+
+
 def _statements(text: str) -> Iterator[re.Match[str]]:
     return chain(_WHICH.finditer(text), _RANK_AND_WORLD.finditer(text))

@@ -50,6 +50,11 @@ _POD = re.compile(r"\[(?:from |pod/)[^\]\s]{1,200}\] ")
 """The same of `kubectl logs --prefix`: a number in the name of a pod counts pods."""
 _FIELD = re.compile(r"\"(?P<field>[A-Za-z][\w.-]{0,40})\": ?(?P<number>\d{1,5})(?=[,}\s])")
 """A number in an object of JSON."""
+_SYSLOG = re.compile(
+    r"(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} +\d{1,2} [\d:.]{8,15}|\d{4}-\d\d-\d\dT[\d:.+Z-]{8,24})"
+    r" [\w.-]{1,100} [\w./@-]{1,100}\[(?P<pid>\d{1,7})\]: "
+)
+"""How a line of syslog begins that names the process."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -73,7 +78,7 @@ class Way(msgspec.Struct, frozen=True):
     def _fits(self, match: re.Match[str]) -> bool:
         if match.end() > self.until:
             return False
-        if not (self.labels or self.in_prefix) and _names_host(match):
+        if not (self.labels or self.in_prefix) and _names_other(match):
             return False
         return not self.labels or self._number(match["label"]) is not None
 
@@ -167,10 +172,12 @@ def _field_of_hosts(lines: Sequence[str]) -> Way | None:
     return None
 
 
-def _names_host(match: re.Match[str]) -> bool:
-    """Whether a name stands in that of the pod, in front of what the program says."""
-    pod = _POD.match(match.string)
-    return pod is not None and match.start() < pod.end()
+def _names_other(match: re.Match[str]) -> bool:
+    """Whether a number counts pods, or is that of a process, in front of what the program says."""
+    if pod := _POD.match(match.string):
+        return match.start() < pod.end()
+    syslog = _SYSLOG.match(match.string)
+    return syslog is not None and match.end() == syslog.end("pid") + 1
 
 
 def _until(matches: Iterable[re.Match[str]]) -> int:

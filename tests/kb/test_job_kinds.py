@@ -537,3 +537,24 @@ def test_in_a_java_machine_the_one_that_cannot_connect_to_anybody_is_cut_off(
     assert job.kind is FailureKind.NETWORK
     assert [one.host for one in job.culprits] == ["lake-2"]
     assert "connect timed out" in (job.culprits[0].text or "")
+
+
+def journal(host: int, program: str, text: str, second: int) -> str:
+    return f"2026-11-21T03:00:{second:02}+0100 lake-{host} {program}: {text}"
+
+
+def test_in_a_journal_a_process_is_the_rank_that_it_says_it_is(tmp_path: Path) -> None:
+    lines = []
+    for n in range(6):
+        unit = f"boat@{n}.service"
+        lines.append(journal(n // 2, "systemd[1]", f"Started {unit}.", n))
+        lines.append(journal(n // 2, f"boat[{4100 + n}]", f"rank={n} world=6 of the fleet", n))
+        lines.append(journal(n // 2, "chronyd[701]", f"clock wrong by 0.00{n} seconds", n))
+    for lap in range(9):
+        lines += [journal(n // 2, f"boat[{4100 + n}]", f"lap {lap}", 20 + lap) for n in range(6)]
+    lines.append(journal(1, "boat[4103]", "panic: net is torn", 31))
+    lines += [
+        journal(n // 2, f"boat[{4100 + n}]", "connection to rank 3 lost", 32) for n in (0, 1, 2, 4)
+    ]
+    rank, text = first_of(merged(tmp_path, *lines))
+    assert (rank, "net is torn" in text) == (3, True)
