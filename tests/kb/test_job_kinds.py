@@ -558,3 +558,20 @@ def test_in_a_journal_a_process_is_the_rank_that_it_says_it_is(tmp_path: Path) -
     ]
     rank, text = first_of(merged(tmp_path, *lines))
     assert (rank, "net is torn" in text) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "says",
+    ["nobody at 10.0.0.1:{} after 9 tries, giving up", "gave up, nobody at 10.0.0.1:{}"],
+)
+def test_who_gives_up_the_rendezvous_that_others_wait_at_is_a_stranger(
+    tmp_path: Path, says: str
+) -> None:
+    files = {f"boat_rank{n}.log": f"03:00:00 INFO rank {n} of 5 on lake-{n}\n" for n in range(5)}
+    for n in range(5):
+        end = says.format(77) if n in (1, 3) else "aborted: wait timeout after 16 s"
+        files[f"boat_rank{n}.log"] += f"03:00:2{n} rendezvous: {end}\n"
+    job = job_of(write(tmp_path, files))
+    assert job.kind is FailureKind.RENDEZVOUS
+    assert [one.rank for one in job.culprits] == [1, 3]
+    assert "nobody at 10.0.0.1:77" in (job.culprits[0].text or "")
