@@ -575,3 +575,12 @@ def test_who_gives_up_the_rendezvous_that_others_wait_at_is_a_stranger(
     assert job.kind is FailureKind.RENDEZVOUS
     assert [one.rank for one in job.culprits] == [1, 3]
     assert "nobody at 10.0.0.1:77" in (job.culprits[0].text or "")
+
+
+@pytest.mark.parametrize("name", ["Worker name:     boat-{}", "worker_id={}", 'Executor ID "{}"'])
+def test_the_number_in_the_name_of_a_worker_is_its_rank(tmp_path: Path, name: str) -> None:
+    files = {"lake-7/hub.log": "03:00:00 INFO hub is open\n"}
+    for n in range(4):
+        files[f"lake-{61 + n}/crew.log"] = f"03:00:00 INFO {name.format(3 - n)}\n{laps(9)}"
+    files["lake-62/crew.log"] += "ValueError: net 3 is torn\n"
+    assert first_of(write(tmp_path, files)) == (2, "ValueError: net 3 is torn")
