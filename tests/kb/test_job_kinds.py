@@ -584,3 +584,26 @@ def test_the_number_in_the_name_of_a_worker_is_its_rank(tmp_path: Path, name: st
         files[f"lake-{61 + n}/crew.log"] = f"03:00:00 INFO {name.format(3 - n)}\n{laps(9)}"
     files["lake-62/crew.log"] += "ValueError: net 3 is torn\n"
     assert first_of(write(tmp_path, files)) == (2, "ValueError: net 3 is torn")
+
+
+def test_a_rank_whose_work_is_lost_in_a_restart_is_at_fault_for_those_who_wait(
+    tmp_path: Path,
+) -> None:
+    starts = "03:00:{:02} INFO guard watches the boat\n03:00:{:02} INFO boat joined the fleet\n"
+    full = (
+        "03:00:12 WARNING boat exceeded its memory limit of 9 G\n"
+        "03:00:12 INFO supervisor restarts rank 2\n"
+    )
+    closed = "03:00:50 ERROR lost connection to the hub\n"
+    files = {f"boat_rank{n}.log": starts.format(0, 0) + laps(n) for n in range(4)}
+    for n in (0, 1, 3):
+        files[f"boat_rank{n}.log"] += closed
+    files["boat_rank3.log"] += "TypeError: 'NoneType' object is not a net\n"
+    files["hub.log"] = "03:00:00 INFO sent 4 boats\n03:00:45 TimeoutError: timed out\n"
+    back = starts.format(14, 15)
+    files["boat_rank2.log"] += full + back + closed
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "memory limit" in text) == (2, True)
+    assert job_of(tmp_path).kind is FailureKind.MEMORY
+    files["boat_rank2.log"] = starts.format(0, 0) + laps(2) + full + back + laps(2) + closed
+    assert first_of(write(tmp_path, files))[0] == 3  # it came back to its work
