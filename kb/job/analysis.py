@@ -12,6 +12,7 @@ from index.progress import Notify, silent_notify
 from kb.containment import contained
 from kb.evidence.collector import SHORT_LINES
 from kb.evidence.endings import pasted_part
+from kb.evidence.markers import Grade
 from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.attribution import Prescan, attribute_lines, one_does_not_end, prescan
@@ -207,7 +208,7 @@ def _ended_well(attempt: Attempt) -> bool:
         return False
     if attempt.driver_is_done and _closed(attempt.ranks.values()):
         return True
-    if counts_all(attempt):
+    if counts_all(attempt) or _was_completed(attempt):
         return True
     codes = {one.rank: one.code for one in attempt.exits}  # the last report of each
     exited = bool(attempt.ranks) and all(codes.get(rank) == 0 for rank in attempt.ranks)
@@ -224,6 +225,19 @@ def _closed(ranks: Collection[RankLog]) -> bool:
     everywhere."""
     complaining = sum(bool(log.failures) for log in ranks)
     return 2 * complaining > len(ranks) > 1 and all(log.closes_in_order for log in ranks)
+
+
+def _was_completed(attempt: Attempt) -> bool:
+    """Whether a scheduler says so, and all ranks that their work is done: what a prolog or a
+    clean-up complains of did no harm, unless it crashed. A script that goes on behind a crash is
+    completed as well."""
+    ranks, hosts = attempt.ranks.values(), attempt.hosts.values()
+    return (
+        bool(ranks)
+        and all(log.is_done and not log.failures for log in ranks)
+        and any(log.was_completed for log in hosts)
+        and all(line.grade < Grade.FATAL for log in hosts for line in log.failures)
+    )
 
 
 def _world_size(attempt: Attempt, log: AttributedLog) -> int | None:

@@ -32,6 +32,7 @@ _CHAINED = Expression(
     r"|Original Traceback"
 )
 _DIRECT = Expression(r"direct cause")
+_CAUSED_BY = Expression(r"\s*Caused by: ")
 _OF_PEERS = (FaultRole.LOST_PEER, FaultRole.TIMED_OUT)
 _PANIC = r"\bthread '[^']{0,80}' .{0,20}panicked at\b"
 _UNHANDLED = Expression(
@@ -73,6 +74,12 @@ _CANCELLED = Expression(r"\bDUE TO (?:TIME ?LIMIT|PREEMPTION)\b|\bTERM_(?:RUNLIM
 _EXITED_WELL = (
     r"\b(?:exit(?:ed|ing)?(?: (?:with )?(?:status|code))?|returned|rc|ret|status)[: =]*0\b"
 )
+_COMPLETED = Expression(r"\bCOMPLETED\b.{0,80}?[\s=(]0:0(?!\d)")
+_NOT_COMPLETED = Expression(
+    r"\b(?:FAILED|TIMEOUT|CANCELLED|OUT_OF_ME\w*|NODE_FAIL|PREEMPTED|DEADLINE)\b"
+    r".{0,80}?[\s=(]\d{1,3}:\d{1,3}(?![\d:])"
+)
+"""How Slurm tells the state of a job or a step, with its exit code and signal."""
 _EXIT = Expression(
     r"\b(?:exit\w{0,3}|returned|rc|ret|status)(?: (?:with|status|code)){0,2}[: =]*-?\d"
 )
@@ -96,7 +103,7 @@ class RankLog:
     ) -> None:
         self.rank = rank
         self.host = host
-        self.lines = _with_causes(_without_announcements(_in_time(lines)))
+        self.lines = _with_causes_below(_with_causes(_without_announcements(_in_time(lines))))
         self._settled_at = settled_at
 
     @cached_property
@@ -169,6 +176,14 @@ class RankLog:
     def exited_well(self) -> bool:
         """Whether its last lines report an exit without error."""
         return any(re.search(_EXITED_WELL, line.text) for line in self.lines[-_EXIT_LINES:])
+
+    @property
+    def was_completed(self) -> bool:
+        """Whether a scheduler states at its end that the job is completed, and nowhere that a step
+        of it is not."""
+        return any(_COMPLETED.search(line.text) for line in self.lines[-_END_LINES:]) and not any(
+            _NOT_COMPLETED.search(line.text) for line in self.lines
+        )
 
     @cached_property
     def _unhandled(self) -> set[int]:
@@ -255,6 +270,25 @@ def _with_causes(lines: list[LogLine]) -> list[LogLine]:
                 found = list(lines) if found is lines else found
                 found[index] = line
         cause, link = line, None
+    return found
+
+
+def _with_causes_below(lines: list[LogLine]) -> list[LogLine]:
+    """The same of Java, which prints the cause below the exception, in one stack."""
+    found = lines
+    above: list[int] = []  # the exceptions of a stack
+    for index, line in enumerate(lines):
+        is_cause = bool(above) and _CAUSED_BY.match(line.message) is not None
+        for place in above if is_cause and line.role in _OF_PEERS else ():
+            if lines[place].role > line.role:
+                found = list(lines) if found is lines else found
+                found[place] = msgspec.structs.replace(lines[place], pattern=line.pattern)
+        if is_cause:
+            above.append(index)
+        elif line.pattern is not None:
+            above = [index]
+        elif not ATTACHED.match(line.message):
+            above = []
     return found
 
 

@@ -18,7 +18,7 @@ from kb.job.failures import classify
 from kb.job.identity import Identities, RawLine, identify, named_hosts
 from kb.job.lines import ATTACHED, Line
 from kb.job.model import AttributedLog, LogLine
-from kb.job.stated import stated_ranks
+from kb.job.stated import stated_rank, stated_ranks
 from kb.log.layout import Origin, is_kernel_log, number_siblings, origin_of, without_stream
 from kb.log.prefixes import Spoken, split_prefix
 from kb.log.speakers import Way, learn_labels, learn_way
@@ -392,23 +392,26 @@ def _lines_of_one_rank(lines: Iterable[Line], origin: Origin, way: Way | None) -
 
 
 def _lines_of_several_ranks(
-    lines: Iterable[Line], origin: Origin, way: Way | None
+    lines: Sequence[Line], origin: Origin, way: Way | None
 ) -> Iterator[RawLine]:
     """A file into which several print. A line without a name belongs to the rank whose process
-    prints it, and a stack without one to the rank that complained before it."""
+    prints it, and a stack without one to the rank that complained before it. Where processes say
+    which rank they are, a number in front of all lines is that of a host."""
     split = [(line, split_prefix(line.text)) for line in lines]
+    processes = [_process(line.text, prefixed) for line, prefixed in split]
+    stated = _owners(processes, [stated_rank(line.text) for line in lines])
+    way = None if stated and way is not None and way.in_prefix else way
     named = [
         prefixed.rank if prefixed.rank is not None or way is None else way.rank(line.text)
         for line, prefixed in split
     ]
-    processes = [_process(line.text, prefixed) for line, prefixed in split]
-    owners = _owners(processes, named)
+    owners = stated | _owners(processes, named)
     named = [
         owners.get(process) if rank is None else rank
         for process, rank in zip(processes, named, strict=True)
     ]
     last_index = {rank: index for index, rank in enumerate(named) if rank is not None}
-    stated = _stated_attempts([line.text for line, _prefixed in split], named)
+    attempts_begun = _stated_attempts([line.text for line, _prefixed in split], named)
     attempts: dict[int | None, int] = {}
     hosts = [
         _host_name(prefixed.host)
@@ -433,8 +436,8 @@ def _lines_of_several_ranks(
             in_stack = False
             complains = line.grade >= Grade.HINT or _LETTER.match(line.text)
             speaker = rank if complains else None
-        if index in stated:
-            attempts[rank] = stated[index]
+        if index in attempts_begun:
+            attempts[rank] = attempts_begun[index]
         host = hosts[index]
         restarted = max(restarts.values(), default=0) if host is None else restarts[host]
         yield RawLine(

@@ -46,8 +46,15 @@ _LABEL = re.compile(
 _NAMED = re.compile(rf"(?<![\w-])(?P<label>{_LABEL_NAME})(?![\w-])")
 _FROM = re.compile(r"\[from (?P<host>[^\]\s]{1,200})\]")
 """How a line of an export begins that names its host."""
+_POD = re.compile(r"\[(?:from |pod/)[^\]\s]{1,200}\] ")
+"""The same of `kubectl logs --prefix`: a number in the name of a pod counts pods."""
 _FIELD = re.compile(r"\"(?P<field>[A-Za-z][\w.-]{0,40})\": ?(?P<number>\d{1,5})(?=[,}\s])")
 """A number in an object of JSON."""
+_SYSLOG = re.compile(
+    r"(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} +\d{1,2} [\d:.]{8,15}|\d{4}-\d\d-\d\dT[\d:.+Z-]{8,24})"
+    r" [\w.-]{1,100} [\w./@-]{1,100}\[(?P<pid>\d{1,7})\]: "
+)
+"""How a line of syslog begins that names the process."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -70,6 +77,8 @@ class Way(msgspec.Struct, frozen=True):
 
     def _fits(self, match: re.Match[str]) -> bool:
         if match.end() > self.until:
+            return False
+        if not (self.labels or self.in_prefix) and _names_other(match):
             return False
         return not self.labels or self._number(match["label"]) is not None
 
@@ -161,6 +170,14 @@ def _field_of_hosts(lines: Sequence[str]) -> Way | None:
             pattern = re.compile(rf"\"{re.escape(field)}\": ?(?P<rank>\d{{1,5}})\b")
             return Way(pattern, _FIELDS_CHARACTERS, several=True)
     return None
+
+
+def _names_other(match: re.Match[str]) -> bool:
+    """Whether a number counts pods, or is that of a process, in front of what the program says."""
+    if pod := _POD.match(match.string):
+        return match.start() < pod.end()
+    syslog = _SYSLOG.match(match.string)
+    return syslog is not None and match.end() == syslog.end("pid") + 1
 
 
 def _until(matches: Iterable[re.Match[str]]) -> int:

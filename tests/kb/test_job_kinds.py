@@ -449,3 +449,161 @@ def test_what_tests_provoke_is_no_failure_where_all_passed(tmp_path: Path) -> No
         for n in range(4)
     }
     assert not job_of(write(tmp_path, files)).failed
+
+
+@pytest.mark.parametrize("pod", ["[pod/harbour-worker-{}/boat] ", "[from harbour-worker-{}/boat] "])
+def test_the_number_of_a_pod_is_no_rank_where_its_lines_name_one(tmp_path: Path, pod: str) -> None:
+    fronts = [f"{pod.format(n // 2)}10:00:00 INFO <{n}> " for n in range(6)]
+    work = [f"{front}lap {lap} took 0.1 s" for lap in range(6) for front in fronts]
+    ends = [f"{fronts[n]}ERROR connection to rank 3 lost" for n in (0, 1, 2, 4, 5)]
+    broken = [f"{fronts[3]}ERROR Traceback:", f"{fronts[3]}KeyError: 'net'"]
+    rank, text = first_of(merged(tmp_path, *work, *broken, *ends))
+    assert (rank, "KeyError" in text) == (3, True)
+
+
+@pytest.mark.parametrize("says", ["rank={} world=6", "global_rank: {}, pid 77, world_size: 6"])
+def test_the_rank_that_a_program_says_once_counts_and_not_the_number_of_its_file(
+    tmp_path: Path, says: str
+) -> None:
+    files = {
+        f"n{7 + n // 3}/boat.{n % 3}.txt": f"03:00:00 INFO boat 2.1 afloat {says.format(n)}\n"
+        + "".join(f"03:00:{lap:02} DEBUG lap {lap}: 9 fish\n" for lap in range(1, 30))
+        for n in range(6)
+    }
+    files["n8/boat.1.txt"] += "thread 'net-4' panicked at src/net.rs:7:9:\nhole of 9 cm\n"
+    files["n7/boat.0.txt"] += "03:00:31 ERROR lost a neighbour\n"
+    assert first_of(write(tmp_path, files)) == (4, "hole of 9 cm")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "lap 8: {} refused: boats did not issue the same operation",
+        "abort at call 8 ({}): the crew entered different collectives",
+        "collective mismatch at seq 8: here {}",
+    ],
+)
+def test_of_errors_that_differ_in_the_operation_the_one_of_its_own_is_at_fault(
+    tmp_path: Path, error: str
+) -> None:
+    files = {f"dock{host}.txt": "" for host in range(2)}
+    for n in range(6):
+        files[f"dock{n // 3}.txt"] += "".join(f"boat={n} lap {lap} rowed\n" for lap in range(8))
+    for n in (5, 4, 3, 1, 0):
+        named = error.format("GATHER" if n == 4 else "REDUCE")
+        files[f"dock{n // 3}.txt"] += f"boat={n} {named}\n"
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "GATHER" in text) == (4, True)
+    assert job_of(tmp_path).kind is FailureKind.DESYNC
+
+
+@pytest.mark.parametrize(
+    ("says", "state", "failed"),
+    [
+        ("boat {} done, 9 fish", "State=COMPLETED ExitCode=0:0", False),
+        ("boat {} done, 9 fish", "71.batch  COMPLETED  0:0", False),
+        ("boat {} done, 9 fish", "State=FAILED ExitCode=1:0", True),
+        ("boat {} done, 9 fish", "KeyError: 'net'\nState=COMPLETED ExitCode=0:0", True),
+        ("boat {} pulls its net", "State=COMPLETED ExitCode=0:0", True),
+        ("boat {} done, 9 fish", "71.0  FAILED  1:0\n71.extern  COMPLETED  0:0", True),
+    ],
+)
+def test_what_a_prolog_or_a_clean_up_complains_of_is_no_failure_of_a_completed_job(
+    tmp_path: Path, says: str, state: str, failed: bool
+) -> None:
+    lines = ["prolog: error: no quota on /fish", "cat: /sys/fish: No such file or directory"]
+    lines += [f"{n % 3}: 03:10:{n:02} lap {n // 3}" for n in range(27)]
+    lines += [f"{n}: 03:10:30 {says.format(n)}" for n in range(3)]
+    lines += ["rm: cannot remove '/tmp/net': No such file or directory", f"epilog: {state}"]
+    assert job_of(merged(tmp_path, *lines)).failed is failed
+
+
+def test_in_a_java_machine_the_one_that_cannot_connect_to_anybody_is_cut_off(
+    tmp_path: Path,
+) -> None:
+    frames = "\tat java.base/sun.nio.ch.Net.poll(Native Method)\n\tat lake.Boat.row(Boat.java:7)\n"
+    read = f"java.net.SocketTimeoutException: Read timed out\n{frames}"
+    files = {f"lake-{n}/boat.log": laps(n) for n in range(4)}
+    for n in (0, 1, 3):
+        files[f"lake-{n}/boat.log"] += (
+            f"03:00:20 ERROR lap is over\nlake.LapException: no answer from lake-2\n{frames}"
+            f"Caused by: lake.CallException: call 7\n{frames}Caused by: {read}"
+        )
+    files["lake-2/boat.log"] += f"03:00:17 WARN no answer from lake-0\n{read}" + "".join(
+        f"03:00:18 WARN call of lake-{n}: java.net.SocketTimeoutException: connect timed out\n"
+        for n in (1, 3)
+    )
+    job = job_of(write(tmp_path, files))
+    assert job.kind is FailureKind.NETWORK
+    assert [one.host for one in job.culprits] == ["lake-2"]
+    assert "connect timed out" in (job.culprits[0].text or "")
+
+
+def journal(host: int, program: str, text: str, second: int) -> str:
+    return f"2026-11-21T03:00:{second:02}+0100 lake-{host} {program}: {text}"
+
+
+def test_in_a_journal_a_process_is_the_rank_that_it_says_it_is(tmp_path: Path) -> None:
+    lines = []
+    for n in range(6):
+        unit = f"boat@{n}.service"
+        lines.append(journal(n // 2, "systemd[1]", f"Started {unit}.", n))
+        lines.append(journal(n // 2, f"boat[{4100 + n}]", f"rank={n} world=6 of the fleet", n))
+        lines.append(journal(n // 2, "chronyd[701]", f"clock wrong by 0.00{n} seconds", n))
+    for lap in range(9):
+        lines += [journal(n // 2, f"boat[{4100 + n}]", f"lap {lap}", 20 + lap) for n in range(6)]
+    lines.append(journal(1, "boat[4103]", "panic: net is torn", 31))
+    lines += [
+        journal(n // 2, f"boat[{4100 + n}]", "connection to rank 3 lost", 32) for n in (0, 1, 2, 4)
+    ]
+    rank, text = first_of(merged(tmp_path, *lines))
+    assert (rank, "net is torn" in text) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "says",
+    ["nobody at 10.0.0.1:{} after 9 tries, giving up", "gave up, nobody at 10.0.0.1:{}"],
+)
+def test_who_gives_up_the_rendezvous_that_others_wait_at_is_a_stranger(
+    tmp_path: Path, says: str
+) -> None:
+    files = {f"boat_rank{n}.log": f"03:00:00 INFO rank {n} of 5 on lake-{n}\n" for n in range(5)}
+    for n in range(5):
+        end = says.format(77) if n in (1, 3) else "aborted: wait timeout after 16 s"
+        files[f"boat_rank{n}.log"] += f"03:00:2{n} rendezvous: {end}\n"
+    job = job_of(write(tmp_path, files))
+    assert job.kind is FailureKind.RENDEZVOUS
+    assert [one.rank for one in job.culprits] == [1, 3]
+    assert "nobody at 10.0.0.1:77" in (job.culprits[0].text or "")
+
+
+@pytest.mark.parametrize("name", ["Worker name:     boat-{}", "worker_id={}", 'Executor ID "{}"'])
+def test_the_number_in_the_name_of_a_worker_is_its_rank(tmp_path: Path, name: str) -> None:
+    files = {"lake-7/hub.log": "03:00:00 INFO hub is open\n"}
+    for n in range(4):
+        files[f"lake-{61 + n}/crew.log"] = f"03:00:00 INFO {name.format(3 - n)}\n{laps(9)}"
+    files["lake-62/crew.log"] += "ValueError: net 3 is torn\n"
+    assert first_of(write(tmp_path, files)) == (2, "ValueError: net 3 is torn")
+
+
+def test_a_rank_whose_work_is_lost_in_a_restart_is_at_fault_for_those_who_wait(
+    tmp_path: Path,
+) -> None:
+    starts = "03:00:{:02} INFO guard watches the boat\n03:00:{:02} INFO boat joined the fleet\n"
+    full = (
+        "03:00:12 WARNING boat exceeded its memory limit of 9 G\n"
+        "03:00:12 INFO supervisor restarts rank 2\n"
+    )
+    closed = "03:00:50 ERROR lost connection to the hub\n"
+    files = {f"boat_rank{n}.log": starts.format(0, 0) + laps(n) for n in range(4)}
+    for n in (0, 1, 3):
+        files[f"boat_rank{n}.log"] += closed
+    files["boat_rank3.log"] += "TypeError: 'NoneType' object is not a net\n"
+    files["hub.log"] = "03:00:00 INFO sent 4 boats\n03:00:45 TimeoutError: timed out\n"
+    back = starts.format(14, 15)
+    files["boat_rank2.log"] += full + back + closed
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "memory limit" in text) == (2, True)
+    assert job_of(tmp_path).kind is FailureKind.MEMORY
+    files["boat_rank2.log"] = starts.format(0, 0) + laps(2) + full + back + laps(2) + closed
+    assert first_of(write(tmp_path, files))[0] == 3  # it came back to its work

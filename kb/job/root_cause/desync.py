@@ -6,13 +6,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
 from kb.job.differences import find_differences
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.comparison import odd_ones
+from kb.log.mask import mask
 from kb.numbers import read_int
 from kb.rules.rows import FailureKind
 
+_WORD = Expression(r"\W*[^\W\d]+\W*")
+_MIN_RANKS = 3
+"""Of two ranks nothing tells which one is the odd one."""
 _STATED = tuple(
     re.compile(pattern)
     for pattern in (
@@ -50,6 +55,8 @@ def mismatched(attempt: Attempt) -> RootCause | None:
             Culprit(rank, attempt.reported_host(rank), _line_of(attempt, rank, apart))
             for rank in odd
         ]
+    elif alone := _odd_words(apart):
+        culprits = [Culprit(log.rank, log.host, log.failure) for log in alone]
     elif other_value := _printed_other_value(attempt):
         culprits = [other_value]
     else:
@@ -65,9 +72,8 @@ def timed_out_apart(attempt: Attempt) -> RootCause | None:
     for rank, log in attempt.ranks.items():
         for line in log.failures:
             if match := _TIMED_OUT.search(line.text):
-                what = (
-                    match["operation"] if match["operation"].startswith(_UNEVEN) else match["what"]
-                )
+                operation = match["operation"]
+                what = operation if operation.startswith(_UNEVEN) else match["what"]
                 waited[match["group"], match["number"]].setdefault(rank, (what, line))
     for by_rank in waited.values():
         odd = _unlike_most({rank: what for rank, (what, _line) in by_rank.items()})
@@ -75,6 +81,26 @@ def timed_out_apart(attempt: Attempt) -> RootCause | None:
             culprits = (Culprit(rank, by_rank[rank][1].host, by_rank[rank][1]) for rank in odd)
             return RootCause(FailureKind.DESYNC, tuple(culprits), Explanation.DESYNC)
     return None
+
+
+def _odd_words(apart: Iterable[RankLog]) -> list[RankLog]:
+    """The ranks of which the error names another operation than that of most, in the same words."""
+    said = {
+        log: tuple(mask(log.failure.message).split())
+        for log in apart
+        if log.failure and log.rank is not None
+    }
+    common = Counter(said.values()).most_common(1)
+    if len(said) < _MIN_RANKS or 2 * common[0][1] <= len(said):
+        return []
+    usual = common[0][0]
+    return [log for log, own in said.items() if _differs_in_one(own, usual)]
+
+
+def _differs_in_one(own: Sequence[str], usual: Sequence[str]) -> bool:
+    """Whether two lines differ in one word, which may be the name of an operation."""
+    different = [one for one, other in zip(own, usual, strict=False) if one != other]
+    return len(own) == len(usual) and len(different) == 1 and bool(_WORD.fullmatch(different[0]))
 
 
 def _printed_other_value(attempt: Attempt) -> Culprit | None:

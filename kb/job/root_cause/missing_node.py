@@ -13,7 +13,9 @@ from kb.job.root_cause.blame import silent_ranks
 from kb.job.root_cause.comparison import last_step
 from kb.rules.rows import FailureKind
 
-_CANNOT_CONNECT = Expression(r"\btry(?:ing)? to connect\b|\bfailed to connect\b", re.IGNORECASE)
+_CANNOT_CONNECT = Expression(
+    r"\btry(?:ing)? to connect\b|\bfailed to connect\b|\b(?:giv(?:es|ing)|gave) up\b", re.IGNORECASE
+)
 
 _JOINED = Expression(
     r"\b(?P<some>\d{1,6})/(?P<all>\d{1,6}) (?:clients|ranks|workers|nodes|processes|hosts)"

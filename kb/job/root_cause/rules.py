@@ -16,6 +16,7 @@ from kb.job.root_cause.complaint import complained_alone, complained_first
 from kb.job.root_cause.desync import mismatched, timed_out_apart
 from kb.job.root_cause.flight_recorder import recorded_differently
 from kb.job.root_cause.kernel_kill import killed_by_kernel
+from kb.job.root_cause.lost_in_restart import lost_in_restart
 from kb.job.root_cause.missing_node import never_joined
 from kb.job.root_cause.missing_rank import absent
 from kb.job.root_cause.own_failure import failed_by_itself
@@ -28,6 +29,7 @@ RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
     killed_by_kernel,
     slowed_down,
     link_went_down,
+    lost_in_restart,
     failed_by_itself,
     preempted,
     recorded_differently,
