@@ -10,7 +10,7 @@ from kb.conversation.acts import COURTESIES, MAX_TALK_CHARACTERS, Act, Acted
 from kb.conversation.answers import is_answer, match_answer
 from kb.conversation.asked import Asked, asked_in
 from kb.conversation.cases import diagnosed_again, is_bare, opened, opened_by_question, start_over
-from kb.conversation.interpret import interpret, persists, read_remark, search_output
+from kb.conversation.interpret import interpret, is_output, persists, read_remark, search_output
 from kb.conversation.language import Language, language_of, say
 from kb.conversation.looking import looked_now
 from kb.conversation.message import TOLD, evidence_of, parts_of, requests_of, told_in
@@ -20,7 +20,7 @@ from kb.conversation.replies import Answer, answer_to, not_understood
 from kb.conversation.replies.another import another_failure
 from kb.conversation.replies.answer import (
     described_task,
-    near_question,
+    like_question,
     what_leads,
     where_we_are,
     with_answers,
@@ -190,11 +190,18 @@ def _answers(
         if clue and answer.act is ReplyAct.DECLINE:
             answer = where_we_are(conversation, knowledge)
         answers.append(answer)
+        if may_tell and _is_general(answer) and asks(acted.text):
+            answers += _only(like_question(acted.text, conversation, knowledge))
         if answer.statement:
             conversation = _rerank(conversation, answer.statement)
     if conversation.solved:  # what nobody can say beside it is left out
         answers = [one for one in answers if one.act is not ReplyAct.DECLINE] or answers
     return with_answers(conversation, answers)
+
+
+def _is_general(answer: Answer) -> bool:
+    """Whether it neither shows a check or step nor names a source."""
+    return not answer.shows and "://" not in answer.text
 
 
 def _chosen(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
@@ -219,8 +226,8 @@ def _heard(
         if is_bare(conversation):
             return _diagnosed(conversation, text, knowledge)
         clue = clue_of(text, conversation, knowledge)
-        noted = near_question(text, conversation, knowledge) if asks(text) else None
-        noted = noted or not_understood("noted-clue" if clue else "noted", conversation, knowledge)
+        near = None if clue else like_question(text, conversation, knowledge)
+        noted = near or not_understood("noted-clue" if clue else "noted", conversation, knowledge)
         kept = conversation.with_statement(Statement(text))
         light = in_its_light(text, conversation, conversation, knowledge)
         return with_answers(kept, [*_only(clue), noted, *light])
@@ -228,6 +235,8 @@ def _heard(
     another = another_failure(statement, conversation, after, knowledge)
     pointed = another or _cause_pointed_to(statement, after, knowledge)
     meant = [*_only(clue_of(text, after, knowledge)), *_only(pointed)]
+    if not meant and statement.changes_nothing and not is_output(text, knowledge):
+        meant = _only(like_question(text, after, knowledge))
     answers = [*_effect_told(conversation, after, statement, meant), *meant]
     if another:  # what is to do for the first does not help here
         return with_answers(after, answers, ReplyAct.UPDATE)

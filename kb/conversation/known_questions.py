@@ -39,7 +39,7 @@ MEANT_SURE = 1.1
 """Likeness by meaning and words, from 0 to 1.6, from which on a question is that of a row."""
 MEANT_NEAR = 1.0
 """The same where nothing else answers."""
-MEANT_LIKE = 0.62
+MEANT_LIKE = 0.65
 """The same of a row that may be told beside its own question, where there is nothing else."""
 _TELLING = 0.55
 """Weight of a word that a question is about; a row without it answers another one."""

@@ -186,15 +186,21 @@ def near_question(text: str, conversation: Conversation, knowledge: KnowledgeBas
 
 
 def like_question(text: str, conversation: Conversation, knowledge: KnowledgeBase) -> Answer | None:
-    """The question of the table that is most like a text, with its answer: people see whether it is
-    theirs. None where none is like it."""
+    """The answer to the question of the table that is most like a text, which is named where it may
+    be another one: people see whether it is theirs. None where none is like it, or its answer was
+    given before."""
     meant, likeness = _meant(text, conversation, knowledge)
     if meant is None or likeness < MEANT_LIKE:
         return None
     language = conversation.language
-    asked = next(ask for ask in meant.asks if has_chinese(ask) == (language is Language.CHINESE))
-    like = say("like-question", language, asked=asked, answer=answer_in(meant, language))
-    return Answer(paragraphs([like, say("term-source", language, source=meant.source)]))
+    answer = answer_in(meant, language)
+    if any(answer in turn.text for turn in conversation.turns):
+        return None
+    if likeness < MEANT_NEAR:
+        in_chinese = language is Language.CHINESE
+        asked = next(ask for ask in meant.asks if has_chinese(ask) == in_chinese)
+        answer = say("like-question", language, asked=asked, answer=answer)
+    return Answer(paragraphs([answer, say("term-source", language, source=meant.source)]))
 
 
 def meant_question(
