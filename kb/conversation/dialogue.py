@@ -37,6 +37,9 @@ from kb.questions.observe import NO, YES
 
 _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 """Acts whose words may state a fact that a rule understands: "not in docker", "no Xid"."""
+_MAY_ADD = frozenset(
+    {Act.OTHER, Act.WHY, Act.WHY_NOT, Act.SAFE, Act.COST, Act.HOW, Act.PREVENT, Act.CANNOT}
+)
 _MAY_TELL = frozenset(
     {
         Act.OTHER,
@@ -190,7 +193,7 @@ def _answers(
         if clue and answer.act is ReplyAct.DECLINE:
             answer = where_we_are(conversation, knowledge)
         answers.append(answer)
-        if may_tell and _is_general(answer) and asks(acted.text):
+        if _may_add(acted, answer) and asks(acted.text):
             answers += _only(like_question(acted.text, conversation, knowledge))
         if answer.statement:
             conversation = _rerank(conversation, answer.statement)
@@ -199,9 +202,11 @@ def _answers(
     return with_answers(conversation, answers)
 
 
-def _is_general(answer: Answer) -> bool:
-    """Whether it neither shows a check or step nor names a source."""
-    return not answer.shows and "://" not in answer.text
+def _may_add(acted: Acted, answer: Answer) -> bool:
+    """Whether the nearest question of the table may add to an answer: one to a guess, or one that
+    neither shows a check or step nor names a source."""
+    is_general = not answer.shows and "://" not in answer.text
+    return (acted.act in _MAY_ADD and is_general) or asked_in(acted.text) is Asked.GUESS
 
 
 def _chosen(acted: Acted, conversation: Conversation, knowledge: KnowledgeBase) -> Statement | None:
