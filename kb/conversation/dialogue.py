@@ -202,6 +202,12 @@ def _answers(
     return with_answers(conversation, answers)
 
 
+def _is_only_heard(statement: Statement) -> bool:
+    """Whether a text was searched with and brought up nothing, and says nothing by a rule."""
+    is_searched = bool(statement.searched_text) and len(statement.says) == 1
+    return statement.changes_nothing and is_searched
+
+
 def _may_add(acted: Acted, answer: Answer) -> bool:
     """Whether the nearest question of the table may add to an answer: one to a guess, or one that
     neither shows a check or step nor names a source."""
@@ -240,7 +246,7 @@ def _heard(
     another = another_failure(statement, conversation, after, knowledge)
     pointed = another or _cause_pointed_to(statement, after, knowledge)
     meant = [*_only(clue_of(text, after, knowledge)), *_only(pointed)]
-    if not meant and statement.changes_nothing and not is_output(text, knowledge):
+    if not meant and _is_only_heard(statement) and not is_output(text, knowledge):
         meant = _only(like_question(text, after, knowledge))
     answers = [*_effect_told(conversation, after, statement, meant), *meant]
     if another:  # what is to do for the first does not help here
