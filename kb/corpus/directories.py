@@ -215,11 +215,12 @@ class RecordDirectories(Generic[Kept]):
                 return
 
     def fingerprint(self) -> str:
-        """Changes when any file of any kind is added, removed or written, and with what else
-        `digest` holds; reads no file of them."""
+        """Changes when any file of any kind is added, removed or written, with what else `digest`
+        holds, and with the markers, whose scanner is kept with it; reads no file of them."""
         from kb.corpus.document import digest as document_digest
+        from kb.rules import file_digest
 
-        digest = hashlib.sha256(document_digest(b"").encode())
+        digest = hashlib.sha256(document_digest(b"").encode() + file_digest("markers"))
         for entry in sorted(chain(*map(_entries, self.directories)), key=lambda one: one.path):
             with suppress(OSError):  # it was just removed, or reading it will say what is wrong
                 status = entry.stat()

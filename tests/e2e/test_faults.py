@@ -335,6 +335,20 @@ def own(small: Small, tmp_path: Path) -> Small:
 
 
 @pytest.mark.slow
+def test_markers_that_changed_are_compiled_for_the_index_once(own: Small) -> None:
+    markers = own.home / "kb" / "rules" / "markers.toml"
+    known = markers.read_text("utf-8")
+    markers.write_text(known.replace(r"Traceback \(most", r"[Tt]raceback \(most"), "utf-8")
+    before = own.database.read_bytes()
+    answers, indexes = [], []
+    for _ in range(2):
+        answers.append(own.kb("ask", "--json", program=(sys.executable, "-m", "kb")))
+        indexes.append(own.database.read_bytes())
+    assert all(map(right, answers))
+    assert before != indexes[0] == indexes[1]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "provenance.json"])
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut"])
 def test_a_broken_model_is_one_sentence(own: Small, name: str, damage: str) -> None:
