@@ -16,7 +16,7 @@ from kb.corpus.sources import SourceContent
 from kb.evidence.glossary import has_chinese, translate
 from kb.rules import file_digest
 
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 """Increase this number when this module makes other documents of the same row."""
 
 
@@ -55,12 +55,17 @@ def _to_document(row: KnownQuestion) -> Document:
         id=row.id,
         digest=_digest(row),
         words=" \n".join([*_wordings(row), *row.about, row.en]),
-        passages=tuple(map(translate, row.asks)),
+        passages=(*wordings_in_english(row), row.en),
         patterns=(),
         example="",
         tags=frozenset(),
         payload=msgspec.msgpack.encode(row),
     )
+
+
+def wordings_in_english(row: KnownQuestion) -> tuple[str, ...]:
+    """The wordings of a row, as far as the glossary has their Chinese words."""
+    return tuple(map(translate, row.asks))
 
 
 def _wordings(row: KnownQuestion) -> Iterator[str]:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -16,6 +16,7 @@ from index.encoder import Encoder
 from index.errors import StoreMissing
 from index.progress import Notify, Report, silent_notify, silent_report
 from index.signatures import Scanner
+from index.vector_cache import CachingEncoder
 from kb.corpus.document import from_payload
 from kb.corpus.guide_shelf import GuideShelf
 from kb.corpus.sync import (
@@ -31,6 +32,10 @@ from kb.evidence.markers import MARKER_PATTERNS
 from kb.incident import Incident
 from kb.lead import Lead
 from kb.settings import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LeadFinder = Callable[[Evidence], tuple[Lead, ...]]
 """Looks into the user's own backlog. It must not raise: no lead is worth a diagnosis."""
@@ -93,6 +98,15 @@ class KnowledgeBase:
         with suppress(StoreMissing):
             return self._others[tier].search(query) if tier in self._others else []
         return []
+
+    def vectors(self, texts: Sequence[str], tier: TierName) -> NDArray[np.float32]:
+        """One row of unit length per text: (n, dim). Passages of the tier are not encoded again."""
+        encoder = self._encoder()
+
+        def stored(hashes: Collection[str]) -> dict[str, bytes]:
+            return self._others[tier].read(lambda index: index.vectors(encoder.name, hashes))
+
+        return CachingEncoder(lambda: encoder, encoder.name, stored).encode(texts)
 
     def incidents(self) -> list[Incident]:
         """All curated records, in order of their ids."""

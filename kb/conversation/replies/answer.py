@@ -14,6 +14,7 @@ from kb.conversation.known_questions import (
     MEANT_LIKE,
     MEANT_NEAR,
     MEANT_SURE,
+    REMARK_LIKE,
     answer_in,
     question_meant,
     question_near,
@@ -39,7 +40,7 @@ from kb.conversation.speech import (
     tool_turn,
 )
 from kb.conversation.state import Conversation, ReplyAct, Speaker, Statement
-from kb.conversation.subject import is_question, sentences_of
+from kb.conversation.subject import asks, is_question, sentences_of
 from kb.corpus.base import KnowledgeBase
 from kb.diagnosis import NextCheck
 from kb.evidence import EvidenceLine
@@ -190,7 +191,8 @@ def like_question(text: str, conversation: Conversation, knowledge: KnowledgeBas
     be another one: people see whether it is theirs. None where none is like it, or its answer was
     given before."""
     meant, likeness = _meant(text, conversation, knowledge)
-    if meant is None or likeness < MEANT_LIKE:
+    least = MEANT_LIKE if asks(text) else REMARK_LIKE
+    if meant is None or likeness < least:
         return None
     language = conversation.language
     answer = answer_in(meant, language)
