@@ -35,11 +35,11 @@ WHOLE = 1.7
 """The same without its topic: hardly a word is another one."""
 NEAR = 1.0
 """The same where nothing else answers, and the question or the case has the row's topic."""
-MEANT_SURE = 1.5
+MEANT_SURE = 1.4
 """Likeness by meaning and words, from 0 to 2.5, from which on a question is that of a row."""
-MEANT_NEAR = 1.4
+MEANT_NEAR = 1.3
 """The same where nothing else answers."""
-MEANT_LIKE, REMARK_LIKE = 0.85, 1.0
+MEANT_LIKE, REMARK_LIKE = 0.8, 0.95
 """The same of a row that may be told beside its own question, where there is nothing else: behind a
 question, and behind what only tells something."""
 _TELLING = 0.55
@@ -57,9 +57,9 @@ _MIN_WORDS = 2
 """Of a question, and of those that it shares; one word asks what it means."""
 _MIN_WEIGHT = 0.8
 """Of the words that it shares."""
-_SHARED_ANSWER, _SHARED_CASE = 0.4, 0.5
+_SHARED_ANSWER, _SHARED_CASE = 0.4, 0.3
 """Weights of the likeness of a question and of its case to an answer, beside that to its
-wordings: with them the first row answers in 64 of 100 turns of benchmarks/dialogues, and in 55
+wordings: with them the first row answers in some 60 of 100 turns of scripted dialogues, and in 55
 without."""
 _MAX_CHARACTERS_OF_CASE = 600
 """Its end: what was told last; a longer one takes the encoder too long."""
