@@ -217,6 +217,36 @@ def test_wrong_use_is_one_sentence(kb: Run, arguments: tuple[str, ...]) -> None:
     assert run.stderr.strip()
 
 
+def mail(number: int, body: str, *headers: str) -> str:
+    head = (f"Subject: Job {number} fails", f"Message-ID: <{number}@x>", *headers)
+    return "\n".join(("From a@x Mon Jan  1 10:00:00 2024", *head, "", body, ""))
+
+
+def parts(depth: int) -> str:
+    """Parts of a mail that lie in each other."""
+    levels = range(1, depth + 1)
+    return "".join(f'--{n - 1}\nContent-Type: multipart/mixed; boundary="{n}"\n\n' for n in levels)
+
+
+def test_a_mail_that_is_nested_without_end_takes_no_other_away(mine: Small, tmp_path: Path) -> None:
+    box = tmp_path / "team.mbox"
+    multipart = 'Content-Type: multipart/mixed; boundary="0"'
+    mails = (
+        mail(1, ERROR, "From: a@x"),
+        mail(2, parts(1_500), "From: a@x", multipart),
+        mail(3, "Content-Type: message/rfc822\n\n" * 1_500, "Content-Type: message/rfc822"),
+        mail(4, ERROR, f"Content-Type: {'(' * 1_500}"),
+        mail(5, ERROR, f"From: {'(' * 1_500}"),
+        mail(6, f"{parts(20)}--20\n\n{ERROR}", "From: a@x", multipart),
+    )
+    box.write_text("".join(mails))
+    run = mine.kb("import", box, "--into", "team", stdin=b"")
+    assert (run.returncode, b"team: 3 reports" in run.stdout) == (0, True), run
+    for number in (2, 3, 4):
+        assert f"team.mbox, mail {number}: cannot be read (its parts" in run.stderr.decode()
+    assert b"Recursion" not in run.stderr
+
+
 def timeless(small: Small, text: bytes) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(small.kb("ask", "--json", stdin=text).stdout)
     return {**answer, "elapsed_ms": 0, "leads": []}
