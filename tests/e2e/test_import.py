@@ -217,6 +217,51 @@ def test_wrong_use_is_one_sentence(kb: Run, arguments: tuple[str, ...]) -> None:
     assert run.stderr.strip()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("broken.xml", b"<bug><summary>It hangs</bug>", "broken.xml: cannot be read (broken XML"),
+        ("packed.json", b"\x1f\x8b\x08", "packed.json: not text (it is packed; unpack it first)"),
+        ("logo.png", b"\x89PNG\r\n\x1a\n\0\0\0", "left out: 1 not text"),
+        ("lines.jsonl", b'{"a": 1}\n{"title": \n', "lines.jsonl#2: cannot be read (no JSON)"),
+        ("bundle.kbz", b"\x28\xb5\x2f\xfd", "cannot read the bundle"),
+    ],
+)
+def test_an_import_of_which_nothing_can_be_read_is_none(
+    mine: Small, tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    source = tmp_path / name
+    source.write_bytes(content)
+    for _ in range(2):  # it is named each time
+        run = mine.kb("import", source, "--into", "team", stdin=b"")
+        assert (run.returncode, run.stdout) == (2, b"")
+        assert said in run.stderr.decode()
+        assert run.stderr.count(b"Error: ") == 1
+    assert b"there is none" in mine.kb("import", "--forget", "team", stdin=b"").stderr
+
+
+def test_what_cannot_be_read_any_more_takes_nothing_away(mine: Small, tmp_path: Path) -> None:
+    table = tmp_path / "tickets.csv"
+    table.write_text(f"Summary,Description\nUpload fails,{ERROR}\n")
+    assert "1 added" in imported(mine, table, "--into", "team")
+    wrong = mine.kb("import", table, "--into", "team", "--map", "title=Nope", stdin=b"")
+    assert wrong.returncode == 2
+    assert b"it has no column Nope" in wrong.stderr
+    assert "team: 1 reports; 0 added" in imported(mine, table, "--into", "team")
+
+
+def test_a_good_source_is_imported_beside_a_bad_one(
+    mine: Small, export: Path, tmp_path: Path
+) -> None:
+    bad = tmp_path / "broken.xml"
+    bad.write_text("<bug><summary>It hangs</bug>")
+    for _ in range(2):
+        run = mine.kb("import", bad, export, "--into", "team", stdin=b"")
+        assert run.returncode == 0
+        assert b"broken.xml: cannot be read" in run.stderr
+    assert b"not read again, as nothing changed: 1 sources" in run.stdout
+
+
 def mail(number: int, body: str, *headers: str) -> str:
     head = (f"Subject: Job {number} fails", f"Message-ID: <{number}@x>", *headers)
     return "\n".join(("From a@x Mon Jan  1 10:00:00 2024", *head, "", body, ""))
