@@ -63,6 +63,9 @@ def command(
         _list_gaps(name)
     elif sources and name:
         _take(sources, name, _mapping(columns))
+    elif bundle or gaps:
+        option = "--bundle FILE" if bundle else "--gaps"
+        raise click.UsageError(f"say of which import: kb import {option} --into NAME")
     else:
         raise click.UsageError("say what to import, and its name: kb import SOURCE... --into NAME")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -336,6 +337,36 @@ def test_a_mail_that_is_nested_without_end_takes_no_other_away(mine: Small, tmp_
     for number in (2, 3, 4):
         assert f"team.mbox, mail {number}: cannot be read (its parts" in run.stderr.decode()
     assert b"Recursion" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("--gaps",), b"kb import --gaps --into NAME"),
+        (("--bundle", "team.kbz"), b"kb import --bundle FILE --into NAME"),
+    ],
+)
+def test_what_asks_for_a_name_says_so(kb: Run, arguments: tuple[str, ...], advice: bytes) -> None:
+    run = kb("import", *arguments)
+    assert (run.returncode, advice in run.stderr) == (2, True), run.stderr
+
+
+def test_doctor_reads_the_whole_of_each_import(mine: Small, export: Path) -> None:
+    imported(mine, export, "--into", "team")
+    assert mine.kb("doctor", stdin=b"").returncode == 0
+    file = mine.cache / "data" / "backlog" / "team.backlog"
+    whole = file.read_bytes()
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE reports SET body = x'00' WHERE number = 9")
+    connection.close()
+    one_report = file.read_bytes()
+    for damaged in (one_report, whole[:-8192] + bytes(8192)):
+        file.write_bytes(damaged)
+        run = mine.kb("doctor", stdin=b"")
+        assert run.returncode == 1
+        assert b"the import `team` is damaged" in run.stdout
+        assert b"kb import --forget team" in run.stdout
+        assert b"*" not in run.stdout  # the heading that SQLite sets over its findings
 
 
 def timeless(small: Small, text: bytes) -> dict[str, Any]:
