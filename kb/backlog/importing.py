@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ from index.progress import Report as Progress
 from kb.backlog.gist import gist_of
 from kb.backlog.model import Thread
 from kb.backlog.report import to_report, with_safe_address
-from kb.backlog.sources import Skipped, Source, read_source, sources_below
+from kb.backlog.sources import Skipped, Source, Why, read_source, sources_below
 from kb.backlog.store import BacklogStore, Filed
 from kb.containment import contained
 from kb.errors import KbError
@@ -51,13 +51,19 @@ class Summary(msgspec.Struct):
     """Threads in which nothing can be searched."""
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     """Of each reason, how many were left out."""
-    sources: int = 0
+    unread: int = 0
+    """Sources and parts of them that could not be read."""
     unchanged_sources: int = 0
 
     @property
     def read(self) -> int:
         """Threads so far."""
         return self.added + self.changed + self.unchanged + self.empty
+
+    @property
+    def is_in_vain(self) -> bool:
+        """Something could not be read, and there was nothing else."""
+        return self.unread > 0 and not self.read and not self.unchanged_sources
 
 
 class Importer:
@@ -88,7 +94,7 @@ class Importer:
                 if isinstance(item, Skipped):
                     self._leave_out(item)
                 else:
-                    with contained(f"{item.name} is left out", self._notify):
+                    with contained(f"{item.name} is left out", self._fail):
                         self._take_source(item)
         self._tell()
 
@@ -102,6 +108,7 @@ class Importer:
             self.summary.unchanged_sources += 1
             return
         identities = set()
+        unread = self.summary.unread
         for item in read_source(source, self._mapping):
             if isinstance(item, Skipped):
                 self._leave_out(item)
@@ -110,9 +117,10 @@ class Importer:
                 identities.add(identity_of(thread))
                 self._take_thread(thread, source)
         self._commit()
+        if self.summary.unread > unread:
+            return  # it is read again the next time; until then nobody knows what left it
         self.summary.removed += self._store.keep_only(source.name, frozenset(identities))
         self._store.finish(source.name, stamp)
-        self.summary.sources += 1
 
     def _take_thread(self, thread: Thread, source: Source) -> None:
         identity, digest = identity_of(thread), _digest(thread)
@@ -144,8 +152,14 @@ class Importer:
 
     def _leave_out(self, skipped: Skipped) -> None:
         self.summary.skipped[skipped.why] += 1
+        self.summary.unread += skipped.is_unread
         if skipped.detail:
             self._notify(str(skipped))
+
+    def _fail(self, loss: str) -> None:
+        self.summary.skipped[Why.BROKEN] += 1
+        self.summary.unread += 1
+        self._notify(loss)
 
 
 def encode_missing(store: BacklogStore, encoder: Encoder, progress: Progress) -> int:
@@ -176,6 +190,30 @@ def locked(path: Path) -> Iterator[None]:
         raise KbError(
             f"another kb import writes to `{path.stem}`; wait for its end, or choose another name"
         ) from error
+
+
+@contextmanager
+def filling(path: Path) -> Iterator[BacklogStore]:
+    """An import to write to; a new one stays only if something came into it.
+
+    Raises:
+        KbError: another process writes to it, or it cannot be written.
+    """
+    with locked(path):
+        is_new = not path.exists()
+        try:
+            with BacklogStore.create(path) as store:
+                yield store
+        except KbError:
+            if is_new and _is_empty(path):
+                forget(path)
+            raise
+
+
+def _is_empty(path: Path) -> bool:
+    with suppress(KbError), BacklogStore.open(path) as store:
+        return not store.size()
+    return True
 
 
 def forget(path: Path) -> None:

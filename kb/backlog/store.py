@@ -185,6 +185,19 @@ class BacklogStore:
             ):
                 yield _filed(row[:-1]), row[-1]
 
+    def check(self) -> None:
+        """Read all of it.
+
+        Raises:
+            KbError: it is damaged.
+        """
+        (found,) = self._one("PRAGMA quick_check(1)")
+        with _errors(self.path):
+            if found != "ok":
+                raise sqlite3.DatabaseError(found.splitlines()[-1])
+        for _ in self.everything():
+            pass
+
     def case_of(self, number: int) -> list[Filed]:
         """The reports of the same case, with itself, and the one that it is said to repeat."""
         rows = self._all(

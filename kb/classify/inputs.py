@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import StrEnum
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, cast
 
@@ -71,13 +72,24 @@ def open_log(unit: str) -> Log:
 
 
 def _each_once(paths: Iterable[str]) -> list[str]:
-    """Of a path that is spelt in several ways (`a.log`, `./a.log`), the shortest."""
-    base = PurePath()
-    with suppress(OSError):  # the working directory is gone
-        base = Path.cwd()
+    """Of a path that is spelt in several ways (`a.log`, `./a.log`, `b/../a.log`), the shortest."""
+    real = cache(_real)  # very many files may lie in one folder
     shortest_last = sorted(paths, key=lambda path: (-len(path), path))
-    spelt = {path if _is_remote(path) else base / path: path for path in shortest_last}
+    spelt = {path if _is_remote(path) else _place(path, real): path for path in shortest_last}
     return sorted(spelt.values())
+
+
+def _place(path: str, real: Callable[[PurePath], PurePath]) -> PurePath:
+    """Where a path lies. A link at its end is a name of its own."""
+    spelt = PurePath(path)
+    return real(spelt) if spelt.name in ("", "..") else real(spelt.parent) / spelt.name
+
+
+def _real(folder: PurePath) -> PurePath:
+    try:
+        return Path(folder).resolve()
+    except (OSError, RuntimeError, ValueError):  # no working directory, a loop, no name of a file
+        return folder
 
 
 def _listed(path: str, unit: Unit) -> list[str]:

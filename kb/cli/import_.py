@@ -63,6 +63,9 @@ def command(
         _list_gaps(name)
     elif sources and name:
         _take(sources, name, _mapping(columns))
+    elif bundle or gaps:
+        option = "--bundle FILE" if bundle else "--gaps"
+        raise click.UsageError(f"say of which import: kb import {option} --into NAME")
     else:
         raise click.UsageError("say what to import, and its name: kb import SOURCE... --into NAME")
 
@@ -111,20 +114,20 @@ def _known(name: str) -> Path:
 def _take(sources: tuple[Path, ...], name: str, mapping: Mapping[str, str]) -> None:
     from index.encoder import load_encoder
     from kb.backlog.bundle import is_bundle, read_bundle
-    from kb.backlog.importing import Importer, encode_missing, locked
+    from kb.backlog.importing import Importer, encode_missing, filling
     from kb.backlog.library import path_of
-    from kb.backlog.store import BacklogStore
 
     path = path_of(name)
     for source in sources:
         if not source.exists():
             raise LogError(source, "no such file or directory")
-    with locked(path), BacklogStore.create(path) as store:
+    bundles = list(filter(is_bundle, sources))
+    with filling(path) as store:
         try:
             with progress("Reading reports") as report:
                 importer = Importer(store, say, report, mapping)
-                importer.take([source for source in sources if not is_bundle(source)])
-                for bundle in filter(is_bundle, sources):
+                importer.take([source for source in sources if source not in bundles])
+                for bundle in bundles:
                     put(f"{bundle}: {read_bundle(bundle, store):,} reports")
             with progress("Encoding them") as report:
                 encode_missing(store, load_encoder(load_settings().model), report)
@@ -133,6 +136,8 @@ def _take(sources: tuple[Path, ...], name: str, mapping: Mapping[str, str]) -> N
         except BaseException:  # Ctrl-C, or a signal
             say(f"stopped; {store.size()} reports are in `{name}`: the same command goes on")
             raise
+        if importer.summary.is_in_vain and not bundles:
+            raise KbError(f"nothing was imported; {_left_out(importer.summary)}")
         _tell(importer.summary, store)
 
 
@@ -145,11 +150,15 @@ def _tell(summary: Summary, store: BacklogStore) -> None:
     put(f"{store.name}: {store.size():,} reports; {counts}")
     if summary.unchanged_sources:
         put(f"not read again, as nothing changed: {summary.unchanged_sources:,} sources")
-    left_out = [f"{count:,} {why}" for why, count in summary.skipped.most_common()]
+    if summary.skipped or summary.empty:
+        put(_left_out(summary))
+
+
+def _left_out(summary: Summary) -> str:
+    reasons = [f"{count:,} {why}" for why, count in summary.skipped.most_common()]
     if summary.empty:
-        left_out.append(f"{summary.empty:,} without anything to search for")
-    if left_out:
-        put(f"left out: {', '.join(left_out)}")
+        reasons.append(f"{summary.empty:,} without anything to search for")
+    return f"left out: {', '.join(reasons)}"
 
 
 def _forget(name: str) -> None:

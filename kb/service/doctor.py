@@ -105,15 +105,14 @@ def _cache(settings: Settings) -> Check:
 
 
 def _imports(_settings: Settings) -> Check:
-    stores = [BacklogStore.open(path) for path in backlogs()]
-    found = [
-        f"{one.name}: {one.size():,} reports, {one.bytes_on_disk() / 1e6:.0f} MB" for one in stores
-    ]
-    for store in stores:
-        store.close()
-    return Check(
-        "imports", True, "; ".join(found) or "none; to make your backlog searchable: kb import"
-    )
+    found = "; ".join(map(_import, backlogs()))
+    return Check("imports", True, found or "none; to make your backlog searchable: kb import")
+
+
+def _import(path: Path) -> str:
+    with BacklogStore.open(path) as store:
+        store.check()
+        return f"{store.name}: {store.size():,} reports, {store.bytes_on_disk() / 1e6:.0f} MB"
 
 
 def _index(settings: Settings) -> Check:

@@ -106,11 +106,13 @@ class Follower:
                 yield from self._file.rest(most)
         elif not file.is_at(found):
             yield from self._end_of_old(file, most)
-        elif file.is_cut_off() and not file.goes_on_in(_parts(self.path)):
+        elif not file.is_cut_off():
+            yield from file.news(most)
+        elif file.goes_on_in(_parts(self.path)):
+            yield from self._end_of_old(file, most)
+        else:
             yield from file.last_words()
             self._move_to(self.path)
-        else:
-            yield from file.news(most)
 
     def last_words(self) -> Iterator[Added]:
         """The line that has no end so far."""
@@ -242,7 +244,7 @@ class _OpenFile:
         self._skip_hole()
         data = os.pread(self._number, most, self._offset)
         if self._begins:
-            self.unfit = _unfit(data[:SNIFF_BYTES])
+            self.unfit = _unfit(data.lstrip(b"\0")[:SNIFF_BYTES])
         self.behind = len(data) == most and not self.unfit
         self._offset += len(data)
         if not self.unfit:
@@ -260,7 +262,8 @@ class _OpenFile:
         return os.pread(number, len(self._fingerprint), start) == self._fingerprint
 
     def _skip_hole(self) -> None:
-        """Behind a log that was cut off, a writer may go on at its old place: zeros lie before."""
+        """Behind a log that was cut off, a writer may go on at its old place: zeros lie before.
+        Those that the system holds on its disk are read, and left out of the lines."""
         if hasattr(os, "SEEK_DATA"):
             with suppress(OSError):  # nothing but a hole follows, or holes are not told
                 self._offset = os.lseek(self._number, self._offset, os.SEEK_DATA)

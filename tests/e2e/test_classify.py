@@ -54,6 +54,32 @@ def names(output: bytes) -> list[str]:
     return [Path(row["path"]).name for row in rows(output)]
 
 
+def test_a_file_is_one_row_however_its_path_is_spelt(kb: Run, logs: Path) -> None:
+    (logs.parent / "current").symlink_to("logs/deep")
+    spelt = (logs / "deep/../a.log", logs / "a.log", logs.parent / "current/../a.log")
+    others = (logs / "deep/d.log", logs / "deep/../deep/d.log", logs.parent / "current/d.log")
+    run = kb("classify", *ALONE, *spelt, *others, "--format", "jsonl")
+    found = {row["path"] for row in rows(run.stdout)}
+    assert found == {f"{logs}/a.log", f"{logs.parent}/current/d.log"}
+    assert run.stdout.count(b"\n") == len(found)
+
+
+def test_a_folder_is_one_job_however_its_path_is_spelt(kb: Run, logs: Path) -> None:
+    run = kb(
+        "classify",
+        *ALONE,
+        "--unit",
+        "job",
+        logs / "deep",
+        logs / "deep/../deep/.",
+        "--format",
+        "jsonl",
+    )
+    assert [row["path"] for row in rows(run.stdout)] == [f"{logs}/deep"]
+    run = kb("classify", *ALONE, "--unit", "job", logs, logs / "deep/..", "--format", "jsonl")
+    assert [row["path"] for row in rows(run.stdout)] == [str(logs)]
+
+
 def test_a_row_says_what_and_where(kb: Run, logs: Path) -> None:
     run = kb("classify", *ALONE, logs, "--format", "jsonl")
     assert run.returncode == 0

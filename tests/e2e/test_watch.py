@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -208,6 +210,29 @@ def test_a_signal_ends_it_with_the_last_words_and_a_summary(
     assert returned == code
     assert "pump 7" in out
     assert err.strip().endswith(f"failures: {ANSWER}, 1 that nothing known fits")
+
+
+@pytest.mark.parametrize("zeros", [3_000, 100_000, 3 << 20])
+def test_zeros_in_front_of_a_log_hide_nothing(small: Small, log: Path, zeros: int) -> None:
+    log.write_bytes(b"\0" * zeros + STEPS + QUESTION)
+    done = small.kb("watch", "--once", log)
+    assert (done.returncode, f"{log}:301  ".encode() in done.stdout) == (0, True), done.stderr
+
+
+def test_a_writer_that_goes_on_at_its_old_place_after_a_truncation_is_read(
+    start: Start, log: Path
+) -> None:
+    with log.open("wb", buffering=0) as writer:  # as `command > train.log`
+        writer.write(STEPS + QUESTION)
+        process = start(log)
+        assert ANSWER in next_line(process)
+        shutil.copy(log, log.with_name("train.log.1"))
+        os.truncate(log, 0)
+        writer.write(STEPS + PUMP + STEPS)
+    process.send_signal(signal.SIGTERM)
+    _, out, err = ended(process)
+    assert f"{log}:301  " in out, err
+    assert "pump 7" in out
 
 
 def test_it_ends_when_nobody_reads_it_any_more(start: Start, log: Path) -> None:

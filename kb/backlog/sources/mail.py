@@ -18,6 +18,8 @@ _MAX_MESSAGE_CHARACTERS = 1 << 20
 """Of a message; what is beyond are its attachments."""
 _MAX_HEADER_CHARACTERS = 2_000
 """Of a header: its parser takes memory with the square of its length. Forty answered messages."""
+_MAX_DEPTH = 100
+"""Of parts in each other. A mail that was forwarded again and again has some ten."""
 _MBOX = re.compile(r"From \S+@?\S*.*\d{4}\s*$", re.MULTILINE)
 _MESSAGE = re.compile(r"(?:[A-Za-z][\w-]*: .*\n(?:[ \t].*\n)*){2,}", re.ASCII)
 _SUBJECT = re.compile(
@@ -32,7 +34,24 @@ class _ShortHeaders(HeaderRegistry):
         return super().__call__(name, value[:_MAX_HEADER_CHARACTERS])
 
 
-_POLICY = policy.default.clone(header_factory=_ShortHeaders())
+class _Part(EmailMessage):
+    """A mail, or a part of one that knows how deep it lies."""
+
+    depth = 0
+
+    def attach(self, payload: Any) -> None:
+        """Take in a part.
+
+        Raises:
+            RecursionError: it lies too deep; Python's parser ends so as well, somewhat later.
+        """
+        payload.depth = self.depth + 1
+        if payload.depth > _MAX_DEPTH:
+            raise RecursionError
+        super().attach(payload)
+
+
+_POLICY = policy.default.clone(header_factory=_ShortHeaders(), message_factory=_Part)
 
 
 def is_mail(head: str) -> bool:
@@ -45,33 +64,35 @@ def is_mail(head: str) -> bool:
 
 
 def threads_of_mail(lines: Iterable[str], file: str) -> Iterator[Thread | Skipped]:
-    """The threads of a mailbox, in the order of their first messages."""
+    """The threads of a mailbox, in the order of their first messages. A message that cannot be
+    read takes no other away."""
     threads: dict[str, list[tuple[EmailMessage, str]]] = {}
     roots: dict[str, str] = {}
-    for message, text in _messages(lines):
-        root = _root(message, roots)
-        threads.setdefault(root, []).append((message, text))
+    for number, source in enumerate(_messages(lines), 1):
+        try:
+            message = message_from_string(source, policy=_POLICY)
+        except RecursionError:
+            too_deep = "its parts or comments lie too deep in each other"
+            yield Skipped(f"{file}, mail {number}", Why.BROKEN, too_deep)
+        else:
+            root = _root(message, roots)
+            threads.setdefault(root, []).append((message, _text(message)))
     for number, messages in enumerate(threads.values(), 1):
         yield _thread(messages, f"{file}#{number}")
 
 
-def _messages(lines: Iterable[str]) -> Iterator[tuple[EmailMessage, str]]:
+def _messages(lines: Iterable[str]) -> Iterator[str]:
     part: list[str] = []
     size = 0
     for line in lines:
         if line.startswith("From ") and _MBOX.match(line) and part:
-            yield _read("".join(part))
+            yield "".join(part)
             part, size = [], 0
         if size < _MAX_MESSAGE_CHARACTERS and not (line.startswith("From ") and not part):
             part.append(line)
             size += len(line)
     if part:
-        yield _read("".join(part))
-
-
-def _read(source: str) -> tuple[EmailMessage, str]:
-    message = message_from_string(source, policy=_POLICY)
-    return message, _text(message)
+        yield "".join(part)
 
 
 def _text(message: EmailMessage) -> str:
@@ -88,7 +109,7 @@ def _text(message: EmailMessage) -> str:
 def _header(message: EmailMessage, name: str) -> str:
     try:
         return " ".join(str(message.get(name, "")).split())
-    except (ValueError, IndexError, AttributeError, TypeError):
+    except (ValueError, IndexError, AttributeError, TypeError, RecursionError):
         return ""
 
 

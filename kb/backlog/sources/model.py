@@ -21,6 +21,9 @@ class Why(StrEnum):
     BROKEN = "cannot be read"
 
 
+_UNREAD = frozenset((Why.NOT_TEXT, Why.TOO_LARGE, Why.BROKEN))
+
+
 class Skipped(msgspec.Struct, frozen=True):
     """One thing that is left out."""
 
@@ -29,6 +32,11 @@ class Skipped(msgspec.Struct, frozen=True):
     why: Why
     detail: str = ""
     """What is wrong with it, for a broken one."""
+
+    @property
+    def is_unread(self) -> bool:
+        """It may hold reports, and nobody could read them."""
+        return self.why in _UNREAD
 
     def __str__(self) -> str:
         """The notice about it."""

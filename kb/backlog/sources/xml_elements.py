@@ -16,11 +16,12 @@ _ITEMS = frozenset(
 )
 """Elements that hold a report each."""
 _PROLOGUE = re.compile(r"\s*(?:<\?[^>]*\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*>\s*)*", re.DOTALL)
-"""What stands before the root. A list of entities is left for the parser, which refuses it."""
+"""What stands before the root, but for a DOCTYPE that declares something."""
 _MAX_DEPTH = 100
-_XML = re.compile(
-    r"\s*(?:<\?xml|<!DOCTYPE (?!html)|<rss"
-    r"|<(?:\w+:)?(?:feed|bugzilla|issues|items|incidents|bug_data|"
+_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?!html))")
+_ROOT = re.compile(
+    r"<(?:!DOCTYPE (?!html)|rss"
+    r"|(?:\w+:)?(?:feed|bugzilla|issues|items|incidents|bug_data|"
     + "|".join(sorted(_ITEMS))
     + r")[\s>])"
 )
@@ -28,25 +29,25 @@ _XML = re.compile(
 
 def is_xml(head: str) -> bool:
     """Whether a text that begins so holds elements of reports."""
-    return _XML.match(head) is not None and "<html" not in head[:2000].lower()
+    begins_so = _XML.match(head) or _ROOT.match(_without_prologue(head))
+    return begins_so is not None and "<html" not in head[:2000].lower()
 
 
 def elements_in(chunks: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The elements of reports, each as its attributes and children by name.
 
     Raises:
-        UnreadableError: it is broken from here on, has entities of its own, or one is too large.
+        UnreadableError: it is broken from here on, declares what is in it, or one is too large.
     """
     builder = _Builder()
     parser = expat.ParserCreate("utf-8")
     parser.StartElementHandler = builder.start
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.text
-    parser.EntityDeclHandler = _refuse
     parser.buffer_text = True
     try:
         parser.Parse("<root>", False)  # fragments have no root of their own
-        for chunk in _without_prologue(chunks):
+        for chunk in _from_root(chunks):
             parser.Parse(without_controls(chunk).encode(), False)
             yield from builder.finished()
         parser.Parse("</root>", True)
@@ -56,16 +57,20 @@ def elements_in(chunks: Iterable[str]) -> Iterator[dict[str, Any]]:
         raise UnreadableError(Why.BROKEN, f"broken XML: {error}") from error
 
 
-def _refuse(*_entity: object) -> None:
-    raise UnreadableError(Why.BROKEN, "it has entities of its own, which can grow without end")
-
-
-def _without_prologue(chunks: Iterable[str]) -> Iterator[str]:
+def _from_root(chunks: Iterable[str]) -> Iterator[str]:
     parts = iter(chunks)
-    first = next(parts, "")
-    prologue = _PROLOGUE.match(first)
-    yield first[prologue.end() if prologue else 0 :]
+    first = _without_prologue(next(parts, ""))
+    if first.startswith("<!DOCTYPE"):
+        declares = (
+            "its DOCTYPE declares elements or entities, which can grow without end; remove it"
+        )
+        raise UnreadableError(Why.BROKEN, declares)
+    yield first
     yield from parts
+
+
+def _without_prologue(text: str) -> str:
+    return _PROLOGUE.sub("", text, 1)
 
 
 class _Builder:
