@@ -191,14 +191,15 @@ def like_question(text: str, conversation: Conversation, knowledge: KnowledgeBas
     be another one: people see whether it is theirs. None where none is like it, or its answer was
     given before."""
     meant, likeness = _meant(text, conversation, knowledge)
-    least = MEANT_LIKE if asks(text) else REMARK_LIKE
+    is_asked = asks(text)
+    least = MEANT_LIKE if is_asked else REMARK_LIKE
     if meant is None or likeness < least:
         return None
     language = conversation.language
     answer = answer_in(meant, language)
     if any(answer in turn.text for turn in conversation.turns):
         return None
-    if likeness < MEANT_NEAR:
+    if likeness < MEANT_NEAR or not is_asked:
         in_chinese = language is Language.CHINESE
         asked = next(ask for ask in meant.asks if has_chinese(ask) == in_chinese)
         answer = say("like-question", language, asked=asked, answer=answer)
