@@ -607,3 +607,20 @@ def test_a_rank_whose_work_is_lost_in_a_restart_is_at_fault_for_those_who_wait(
     assert job_of(tmp_path).kind is FailureKind.MEMORY
     files["boat_rank2.log"] = starts.format(0, 0) + laps(2) + full + back + laps(2) + closed
     assert first_of(write(tmp_path, files))[0] == 3  # it came back to its work
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "boat 2 rank 2 loader process 7 crashed with SIGSEGV, another one is started",
+        "rank 2 prefetcher thread was killed",
+        "rank 2 lost a net. Possible reasons: the process was killed by the kernel",
+    ],
+)
+def test_a_rank_survives_its_helpers_and_what_only_may_be(tmp_path: Path, said: str) -> None:
+    work = [f"03:00:{n:02} rank={n % 4} lap {n // 4}: 9 fish" for n in range(32)]
+    ends = [f"03:00:40 rank={n} all laps done, exit code 0" for n in range(4)]
+    job = job_of(merged(tmp_path, *work[:19], f"03:00:18 rank=2 ERROR {said}", *work[19:], *ends))
+    assert not job.failed
+    dies = "03:00:18 rank=2 ERROR rank 2 boat was killed"
+    assert job_of(merged(tmp_path, *work[:19], dies, *work[19:], *ends)).failed
