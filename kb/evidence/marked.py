@@ -27,7 +27,7 @@ _MAX_CLAUSE_BYTES = 160
 """Before and behind a doubt, in which it may be denied."""
 
 _HELPER = Expression(
-    r"\b(?:data(?: ?loader)?|loader|io|env|reader|pre-?fetch\w*|pre-?process\w*|decod\w+|augment\w*)"
+    r"\b(?:data(?: ?loader)?|loader|io|env|reader|pre-?(?:fetch|process)\w*|decod\w+|augment\w*)"
     r"[ _-](?:worker|process|thread|child)\b",
     re.IGNORECASE,
 )

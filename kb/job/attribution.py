@@ -445,7 +445,10 @@ def _lines_of_several_ranks(
             message=_message(line.text, prefixed, way),
             rank=rank,
             host=host,
-            attempt=restarted + attempts.get(rank, max(attempts.values(), default=0)),
+            attempt=max(
+                origin.attempt or 0,
+                restarted + attempts.get(rank, max(attempts.values(), default=0)),
+            ),
             stamp=read_stamp(line.text),
             silenced_rank=silenced_rank,
             maybe_local=prefixed.is_local

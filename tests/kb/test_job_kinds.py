@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -624,3 +625,18 @@ def test_a_rank_survives_its_helpers_and_what_only_may_be(tmp_path: Path, said: 
     assert not job.failed
     dies = "03:00:18 rank=2 ERROR rank 2 boat was killed"
     assert job_of(merged(tmp_path, *work[:19], dies, *work[19:], *ends)).failed
+
+
+def test_a_directory_for_each_attempt_tells_what_was_not_the_last(tmp_path: Path) -> None:
+    says = {"n1": (0, 1), "n2": (2, 3)}
+    files = {}
+    for attempt, (host, ranks) in product((0, 1), says.items()):
+        for local, rank in enumerate(ranks):
+            text = f"03:0{attempt}:01 event=cast_off rank={rank}\n"
+            text += "".join(f"03:0{attempt}:1{n} event=lap rank={rank} n={n}\n" for n in range(6))
+            files[f"{host}/restart-{attempt}/local{local}.txt"] = text
+    files["n1/restart-0/local1.txt"] += "ValueError: net 3 is torn\n"
+    files["n2/restart-1/local1.txt"] += "KeyError: 'anchor'\n"
+    job = job_of(write(tmp_path, files))
+    assert (job.culprits[0].rank, job.culprits[0].host) == (3, "n2")
+    assert [one.rank for one in job.earlier] == [1]
