@@ -13,6 +13,7 @@ import msgspec
 from kb.evidence.endings import says_end
 from kb.evidence.markers import Grade
 from kb.expression import Expression
+from kb.job.containers import split_containers
 from kb.job.exits import launcher_speaks, reports_exit
 from kb.job.failures import classify
 from kb.job.identity import Identities, RawLine, identify, named_hosts
@@ -148,12 +149,14 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     """Tell which rank prints which line of a job's files, by their names."""
     files = {name: _oldest_first(lines) for name, lines in files.items()}
     siblings = number_siblings(list(files))
-    origins = _origins(files, siblings)
-    stated = stated_ranks({name: files[name] for name, one in origins.items() if one.rank is None})
-    samples = {name: _sample(lines, origins[name]) for name, lines in files.items()}
+    parts_of_files = split_containers(files)
+    parts = {name: lines for own in parts_of_files.values() for name, lines in own.items()}
+    origins = _origins(parts, siblings)
+    stated = stated_ranks({name: parts[name] for name, one in origins.items() if one.rank is None})
+    samples = {name: _sample(lines, origins[name]) for name, lines in parts.items()}
     nameless = [name for name, origin in origins.items() if origin.rank is None]
     labels = learn_labels(
-        line.text for name in nameless for line in islice(files[name], _MAX_LABEL_LINES)
+        line.text for name in nameless for line in islice(parts[name], _MAX_LABEL_LINES)
     )
     ways = {
         name: _way(sample, labels) if origins[name].rank is None else learn_way(sample)
@@ -162,16 +165,18 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     }
     usual = _usual_way(ways.values()) or _way_of_all(samples, origins)
     raw = [
-        list(
-            _raw_lines(
+        [
+            line
+            for name, lines in own.items()
+            for line in _raw_lines(
                 origins[name],
                 lines,
                 (ways[name] or usual) if name in ways else None,
                 siblings.get(name),
                 stated.get(name),
             )
-        )
-        for name, lines in files.items()
+        ]
+        for own in parts_of_files.values()
     ]
     raw = _with_twins(raw)
     calendar = Calendar(line.stamp for file in raw for line in file if line.stamp)

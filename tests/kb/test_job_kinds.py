@@ -640,3 +640,25 @@ def test_a_directory_for_each_attempt_tells_what_was_not_the_last(tmp_path: Path
     job = job_of(write(tmp_path, files))
     assert (job.culprits[0].rank, job.culprits[0].host) == (3, "n2")
     assert [one.rank for one in job.earlier] == [1]
+
+
+def test_each_container_of_a_log_of_yarn_is_a_program_of_its_own(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for place, boat in ((5, 2), (2, 0), (9, 3), (3, 1)):
+        lines += [
+            f"Container: container_1795230607123_0007_01_00000{place} on sea{boat}.example:45454",
+            "==========",
+            "LogType:stderr",
+            "Log Upload Time:Sat Nov 21 03:10:07 +0000 2026",
+            "Log Contents:",
+            f"26/11/21 03:0{boat}:00 INFO Boat: boat {boat} of 4 casts off",
+            *(f"26/11/21 03:0{boat}:0{n} INFO Net: lap {n}: 9 fish" for n in range(1, 6)),
+        ]
+        if boat != 2:
+            lines += ["LostBoatException: lap 6", "Caused by: java.io.EOFException"]
+        lines += ["End of LogType:stderr", "*****", "LogType:stdout", "Log Contents:"]
+        lines += ["java.lang.OutOfMemoryError: Metaspace"] * (boat == 2)
+        lines += ["", "End of LogType:stdout", "*****"]
+    job = job_of(merged(tmp_path, *lines))
+    assert [(one.rank, one.host) for one in job.culprits] == [(2, "sea2")]
+    assert (job.kind, job.world_size) == (FailureKind.MEMORY, 4)
