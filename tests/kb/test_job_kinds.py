@@ -662,3 +662,20 @@ def test_each_container_of_a_log_of_yarn_is_a_program_of_its_own(tmp_path: Path)
     job = job_of(merged(tmp_path, *lines))
     assert [(one.rank, one.host) for one in job.culprits] == [(2, "sea2")]
     assert (job.kind, job.world_size) == (FailureKind.MEMORY, 4)
+
+
+def test_the_frames_of_go_are_no_work_and_honcho_names_programs_after_ranks(
+    tmp_path: Path,
+) -> None:
+    def stack(rank: int, line: int) -> list[str]:
+        frames = ["fish.example/fleet/boat.(*Net).Cast", f"\t/srv/net.go:{line}", "main.main"]
+        return [f"03:00:30 worker{rank}.1 | {text}" for text in (*frames, "\t/srv/main.go:9")]
+
+    lines = [f"03:00:{n:02} worker{n % 4}.1 | lap {n // 4}: 9 fish" for n in range(24)]
+    for rank in (0, 1):
+        lines += [f"03:00:30 worker{rank}.1 | WARN the sea is rough", *stack(rank, 7)]
+    lines += ["03:00:30 worker2.1 | ERROR cannot open net.db: no space left on device"]
+    lines += [*stack(2, 9), *stack(2, 9), "03:00:31 system | worker2.1 stopped (rc=4)"]
+    lines += [f"03:00:31 system | worker{n}.1 stopped (rc=-15)" for n in (0, 1, 3)]
+    rank, text = first_of(merged(tmp_path, *lines))
+    assert (rank, "net.db" in text) == (2, True)
