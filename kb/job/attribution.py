@@ -41,12 +41,13 @@ all."""
 _LEVEL = host_pattern("level")
 _SPEAKING_PID = Expression(
     rf"\[(?P<host>{host_pattern('host_name')}):(?P<pid>\d+)\] "
-    r"|(?!.{0,60}\bray::).{0,60}?\bpid[=:](?P<pid2>\d+)\b"
+    r"|(?!.{0,60}\b(?:ray::|PM2 log:)).{0,60}?\bpid[=:](?P<pid2>\d+)\b"
 )
-"""Behind `ray::` stands the process of which a driver speaks, here and in `_PROCESS`."""
+"""Behind `ray::` stands the process of which a driver speaks, and behind `PM2 log:` that of which
+its supervisor does, here and in `_PROCESS`."""
 _SYSLOG = Expression(
     r"(?:\w{3} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ][\d:.,+-]+Z?)"
-    rf" (?!{_LEVEL} )(?P<host>{host_pattern('short_host')}) [\w./-]+(?:\[\d+\])?: "
+    rf" (?!{_LEVEL} |PM2 )(?P<host>{host_pattern('short_host')}) [\w./-]+(?:\[\d+\])?: "
 )
 """Looser than the prefix of syslog, which is taken off a line: here the time needs no zone."""
 _NO_HOST = Expression(rf"[^A-Za-z].*|{_LEVEL}|{host_pattern('program_and_rank')}", re.IGNORECASE)
@@ -68,7 +69,8 @@ _LETTER = Expression(r".{0,40}?(?:^|[\s|\[])[EFC][\s|\]]")
 """A level of one letter: error, fatal, critical. In front of a stack it tells whose that is."""
 _NAMELESS = Origin()
 _PROCESS = Expression(
-    r"(?!.{0,120}\bray::).{0,120}?(?:[\w@-]\[(?P<tag>\d{2,7})\]: |\bpid[=:] ?(?P<pid>\d{1,7})\b)"
+    r"(?!.{0,120}\b(?:ray::|PM2 log:))"
+    r".{0,120}?(?:[\w@-]\[(?P<tag>\d{2,7})\]: |\bpid[=:] ?(?P<pid>\d{1,7})\b)"
 )
 """The id of a process, as syslog and Ray write it in front of a line."""
 _MAX_LABEL_LINES = 2_000

@@ -679,3 +679,24 @@ def test_the_frames_of_go_are_no_work_and_honcho_names_programs_after_ranks(
     lines += [f"03:00:31 system | worker{n}.1 stopped (rc=-15)" for n in (0, 1, 3)]
     rank, text = first_of(merged(tmp_path, *lines))
     assert (rank, "net.db" in text) == (2, True)
+
+
+def test_who_complains_that_a_collective_does_not_complete_waits_for_the_silent_rank(
+    tmp_path: Path,
+) -> None:
+    lap = "".join(f"03:00:{n:02} INFO lap {n}: 9 fish\n" for n in range(8))
+    files = {f"boat-out-{n}.log": lap for n in range(4)}
+    for n in (0, 1, 3):
+        files[f"boat-out-{n}.log"] += "03:00:09 INFO net is drawn in\n"
+        files[f"boat-error-{n}.log"] = (
+            "03:00:20 ERROR all_gather(lap 8) has not completed for 10 s, may be stuck\n"
+            "03:00:30 FATAL Error: BarrierTimeout: lap 8 exceeded 20000 ms, giving up\n"
+            "    at listOnTimeout (node:internal/timers:581:17)\n"
+        )
+    files["boat-out-2.log"] += "03:00:09 INFO drawing in the net\n"
+    said = "2026-11-21T03:00:{}: PM2 log: App [boat:{}] exited with code [{}] via signal [SIGINT]\n"
+    files["pm2.log"] = "".join(said.format(30, n, 9) for n in (0, 1, 3)) + said.format(40, 2, 0)
+    job = job_of(write(tmp_path, files))
+    first = job.culprits[0]
+    assert (first.rank, first.host, "drawing" in (first.text or "")) == (2, None, True)
+    assert job.kind is FailureKind.HANG
