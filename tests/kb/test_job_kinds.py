@@ -700,3 +700,18 @@ def test_who_complains_that_a_collective_does_not_complete_waits_for_the_silent_
     first = job.culprits[0]
     assert (first.rank, first.host, "drawing" in (first.text or "")) == (2, None, True)
     assert job.kind is FailureKind.HANG
+
+
+def test_a_crash_beside_a_truncated_message_is_not_the_first_failure(tmp_path: Path) -> None:
+    def lap(n: int, nets: int) -> str:
+        return f"03:00:{n:02} lap {n}: nets =   {nets} depth = {n * 1.7:.2f}\n"
+
+    files = {f"out.{n}": "".join(lap(one, 12) for one in range(6)) for n in range(4)}
+    files["out.1"] += lap(7, 14)
+    files["out.0"] += "03:00:07 ERROR gather of nets: MPI_ERR_TRUNCATE: message truncated\n"
+    files["err.3"] = "corrupted size vs. prev_size\n"
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "nets =   14" in text) == (1, True)
+    assert job_of(tmp_path).kind is FailureKind.DESYNC
+    files["err.3"] = "ValueError: net 3 is torn\n"
+    assert first_of(write(tmp_path, files))[0] == 3
