@@ -123,13 +123,15 @@ _NONE_OF_IT = Expression(
     r"\b(?:no(?! (?:longer|answer|response|reply|heartbeat))|without(?! an)"
     r"|(?<!non-)(?<!non)zero|none|nothing"
     r"|never(?! (?:answered|reported|responded|joined|came|started|finished|returned))"
-    r"|if|unless|when|whether|would|will not|avoid(?! data incons)\w*|prevent\w*)\b"
+    r"|if|unless|when|whether|would|will not|avoid(?! data incons)\w*|prevent\w*"
+    r"|(?:common|possible|potential|likely) (?:causes?|reasons?))\b"
     r"|(?<![A-Za-z] )\b0 (?:of \d+ )?(?:\w+ )?\w+$|(?:没有|无|未)(?:发现|出现|任何)?"
     r"|如果|若|避免|防止"
     r"|\bbackground worker \"",
     re.IGNORECASE,
 )
-"""Before a doubt: nothing of that happened, or it only could, or PostgreSQL stops in order."""
+"""Before a doubt: nothing of that happened, or it only could, or may be the cause, or PostgreSQL
+stops in order."""
 _NONE = Expression(
     rf"['\"]?\s{{0,4}}{_COUNT}\s{{0,4}}[:=：]?\s{{0,4}}['\"]?(?:0|false|none|null)\b(?!\.\d)"
     r"|\s{0,4}any active transactions|, (?:rescheduling the placement groups|marking all jobs) ",

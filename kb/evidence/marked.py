@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
@@ -12,6 +13,7 @@ from kb.evidence.markers import DOUBTS, FINAL, GRAVE, MARKERS, Grade, grade_line
 from kb.evidence.marks import Mark, Marks, choice
 from kb.evidence.notices import is_notice
 from kb.evidence.stacks import Stack, read_stack
+from kb.expression import Expression
 from kb.log import Block
 from kb.log.lines import BlockLines
 
@@ -23,6 +25,13 @@ _MAX_DOUBTS = 1_000
 """Doubts of a block that are looked at: most say what they seem to say, and one is enough."""
 _MAX_CLAUSE_BYTES = 160
 """Before and behind a doubt, in which it may be denied."""
+
+_HELPER = Expression(
+    r"\b(?:data(?: ?loader)?|loader|io|env|reader|pre-?(?:fetch|process)\w*|decod\w+|augment\w*)"
+    r"[ _-](?:worker|process|thread|child)\b",
+    re.IGNORECASE,
+)
+"""What a rank starts for its input, and survives."""
 
 _TRACEBACK = "Traceback (most recent call last)"
 
@@ -117,14 +126,20 @@ class MarkedBlock(BlockLines):
         if self._finals is None:
             finals = self._doubts.chosen(_IS_FINAL)[-_MAX_DOUBTS:]
             self._finals = frozenset(
-                self.start_of(end) for _marker, end in finals if self._raises_doubt(end)
+                self.start_of(end)
+                for _marker, end in finals
+                if self._raises_doubt(end) and not _HELPER.search(self._before(end))
             )
         return self._finals
 
     def _raises_doubt(self, end: int) -> bool:
-        before = self.data[max(self.start_of(end), end - _MAX_CLAUSE_BYTES) : end]
         behind = self.data[end : end + _MAX_CLAUSE_BYTES].partition(b"\n")[0]
-        return raises_doubt(before.decode(errors="replace"), behind.decode(errors="replace"))
+        return raises_doubt(self._before(end), behind.decode(errors="replace"))
+
+    def _before(self, end: int) -> str:
+        """The clause of a line up to there."""
+        clause = self.data[max(self.start_of(end), end - _MAX_CLAUSE_BYTES) : end]
+        return clause.decode(errors="replace")
 
     def grade(self, start: int, markers: set[int]) -> Grade:
         """How much a line tells, by the markers that fired on it."""

@@ -13,6 +13,7 @@ import msgspec
 from kb.evidence.endings import says_end
 from kb.evidence.markers import Grade
 from kb.expression import Expression
+from kb.job.containers import split_containers
 from kb.job.exits import launcher_speaks, reports_exit
 from kb.job.failures import classify
 from kb.job.identity import Identities, RawLine, identify, named_hosts
@@ -40,12 +41,13 @@ all."""
 _LEVEL = host_pattern("level")
 _SPEAKING_PID = Expression(
     rf"\[(?P<host>{host_pattern('host_name')}):(?P<pid>\d+)\] "
-    r"|(?!.{0,60}\bray::).{0,60}?\bpid[=:](?P<pid2>\d+)\b"
+    r"|(?!.{0,60}\b(?:ray::|PM2 log:)).{0,60}?\bpid[=:](?P<pid2>\d+)\b"
 )
-"""Behind `ray::` stands the process of which a driver speaks, here and in `_PROCESS`."""
+"""Behind `ray::` stands the process of which a driver speaks, and behind `PM2 log:` that of which
+its supervisor does, here and in `_PROCESS`."""
 _SYSLOG = Expression(
     r"(?:\w{3} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ][\d:.,+-]+Z?)"
-    rf" (?!{_LEVEL} )(?P<host>{host_pattern('short_host')}) [\w./-]+(?:\[\d+\])?: "
+    rf" (?!{_LEVEL} |PM2 )(?P<host>{host_pattern('short_host')}) [\w./-]+(?:\[\d+\])?: "
 )
 """Looser than the prefix of syslog, which is taken off a line: here the time needs no zone."""
 _NO_HOST = Expression(rf"[^A-Za-z].*|{_LEVEL}|{host_pattern('program_and_rank')}", re.IGNORECASE)
@@ -67,7 +69,8 @@ _LETTER = Expression(r".{0,40}?(?:^|[\s|\[])[EFC][\s|\]]")
 """A level of one letter: error, fatal, critical. In front of a stack it tells whose that is."""
 _NAMELESS = Origin()
 _PROCESS = Expression(
-    r"(?!.{0,120}\bray::).{0,120}?(?:[\w@-]\[(?P<tag>\d{2,7})\]: |\bpid[=:] ?(?P<pid>\d{1,7})\b)"
+    r"(?!.{0,120}\b(?:ray::|PM2 log:))"
+    r".{0,120}?(?:[\w@-]\[(?P<tag>\d{2,7})\]: |\bpid[=:] ?(?P<pid>\d{1,7})\b)"
 )
 """The id of a process, as syslog and Ray write it in front of a line."""
 _MAX_LABEL_LINES = 2_000
@@ -148,12 +151,14 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     """Tell which rank prints which line of a job's files, by their names."""
     files = {name: _oldest_first(lines) for name, lines in files.items()}
     siblings = number_siblings(list(files))
-    origins = _origins(files, siblings)
-    stated = stated_ranks({name: files[name] for name, one in origins.items() if one.rank is None})
-    samples = {name: _sample(lines, origins[name]) for name, lines in files.items()}
+    parts_of_files = split_containers(files)
+    parts = {name: lines for own in parts_of_files.values() for name, lines in own.items()}
+    origins = _origins(parts, siblings)
+    stated = stated_ranks({name: parts[name] for name, one in origins.items() if one.rank is None})
+    samples = {name: _sample(lines, origins[name]) for name, lines in parts.items()}
     nameless = [name for name, origin in origins.items() if origin.rank is None]
     labels = learn_labels(
-        line.text for name in nameless for line in islice(files[name], _MAX_LABEL_LINES)
+        line.text for name in nameless for line in islice(parts[name], _MAX_LABEL_LINES)
     )
     ways = {
         name: _way(sample, labels) if origins[name].rank is None else learn_way(sample)
@@ -162,16 +167,18 @@ def attribute_lines(files: Mapping[str, Sequence[Line]]) -> AttributedLog:
     }
     usual = _usual_way(ways.values()) or _way_of_all(samples, origins)
     raw = [
-        list(
-            _raw_lines(
+        [
+            line
+            for name, lines in own.items()
+            for line in _raw_lines(
                 origins[name],
                 lines,
                 (ways[name] or usual) if name in ways else None,
                 siblings.get(name),
                 stated.get(name),
             )
-        )
-        for name, lines in files.items()
+        ]
+        for own in parts_of_files.values()
     ]
     raw = _with_twins(raw)
     calendar = Calendar(line.stamp for file in raw for line in file if line.stamp)
@@ -445,7 +452,10 @@ def _lines_of_several_ranks(
             message=_message(line.text, prefixed, way),
             rank=rank,
             host=host,
-            attempt=restarted + attempts.get(rank, max(attempts.values(), default=0)),
+            attempt=max(
+                origin.attempt or 0,
+                restarted + attempts.get(rank, max(attempts.values(), default=0)),
+            ),
             stamp=read_stamp(line.text),
             silenced_rank=silenced_rank,
             maybe_local=prefixed.is_local

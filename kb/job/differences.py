@@ -29,7 +29,7 @@ _FIRST_LINES, _LAST_LINES = 150, 50
 _MAX_DIFFERENCES = 5
 _FIELD = Expression(
     r"(?<![\w./-])(?P<name>[A-Za-z_][\w./-]{0,40})[\"']?"
-    r"(?:\s?=\s?|:\s|\s)[\"']?"
+    r"(?:\s?=\s{0,8}|:\s|\s)[\"']?"
     r"(?P<value>[\[(][\d., x]{1,40}[\])]|[+-]?\d[\w.+-]{0,40}|(?:nan|inf|true|false|none)\b"
     r"|(?<==)[\w.+-]{1,40})",
     re.IGNORECASE,
@@ -93,6 +93,25 @@ def find_differences(attempt: Attempt) -> list[Difference]:
     by_all = (values for values in printed.values() if len(values) == len(attempt.ranks))
     found = (one for values in by_all for one in _compared(values, last))
     return list({(one.printed, one.rank): one for one in found}.values())[:_MAX_DIFFERENCES]
+
+
+def find_departures(attempt: Attempt) -> Iterator[tuple[int, LogLine]]:
+    """The ranks that print another value than before, each with that line, where all others print
+    the value of before and no other."""
+    if len(attempt.ranks) < _MIN_RANKS:
+        return
+    printed: dict[_Key, dict[int, dict[str, LogLine]]] = defaultdict(lambda: defaultdict(dict))
+    for rank, log in attempt.ranks.items():
+        for key, value, _words, line in _fields(log):
+            printed[key][rank].setdefault(value, line)
+    for by_rank in printed.values():
+        changed = [rank for rank, own in by_rank.items() if len(own) > 1]
+        if len(by_rank) < len(attempt.ranks) or len(changed) != 1:
+            continue
+        own = by_rank[changed[0]]
+        usual = {value for rank, seen in by_rank.items() if rank != changed[0] for value in seen}
+        if len(usual) == 1 and usual < own.keys() and len(own) == len(usual) + 1:
+            yield changed[0], next(line for value, line in own.items() if value not in usual)
 
 
 def _fields(log: RankLog) -> Iterator[tuple[_Key, str, str, LogLine]]:

@@ -27,7 +27,8 @@ _RANK_AND_PID = Expression(
 _PID = Expression(r"\bpid['\"]?[ :=]+(\d+)", re.IGNORECASE)
 _NAME = host_pattern("short_host")
 _HOST = Expression(
-    rf"\b(?:host(?:name)?|node(?:name)?|Running on machine)['\"]?[ :=]+['\"]?(?P<host>{_NAME})\b"
+    rf"\b(?:host(?:name)?|node(?:name)?|Running on machine)['\"]?[ :=]+['\"]?"
+    rf"(?!v\d+\.\d)(?P<host>{_NAME})\b"  # the version of Node.js is none
     r"(?![.:]\w*\()"
     rf"|\bpid \d+ (?:on|at) (?:node |host )?(?P<host2>{_NAME})\b"
 )
@@ -158,8 +159,9 @@ def _hosts_of_files(raw_lines: Iterable[RawLine]) -> dict[str | None, str]:
 
 
 def _told_host(line: Line) -> str | None:
-    """The host that an everyday line tells."""
-    match = _HOST.search(line.text) if line.grade in (Grade.CONTEXT, Grade.HINT) else None
+    """The host that an everyday line tells; a frame of Node.js names modules, `node:internal`."""
+    is_everyday = line.grade in (Grade.CONTEXT, Grade.HINT) and not ATTACHED.match(line.text)
+    match = _HOST.search(line.text) if is_everyday else None
     host = (match["host"] or match["host2"]) if match else None
     return None if host is None or _NO_HOST.fullmatch(host) else host
 

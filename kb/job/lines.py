@@ -46,6 +46,8 @@ ATTACHED = Expression(
     r"(?:\s{2,}|\t)(?![\s\d.+:-]|(?:INFO|DEBUG|TRACE|WARN\w*|ERROR|CRITICAL|FATAL)\b)|\s*$"
     r"|frame #\d|<omitting|(?:Original )?Traceback \(|The above exception"
     r"|During handling|Exception raised from|\[? ?\d+\]? +[./]\S*\(|=+ backtrace"
+    r"|(?:main|runtime|[\w.-]{1,80}/[\w./-]{1,200})\.(?:\(\*?\w{1,80}\)\.)?[\w.]{1,80}"  # Go
+    r"(?:\([^()]{0,200}\))?\s*$|goroutine \d+ \[|\s/\S{1,400}\.go:\d"
 )
 """The beginning of a line that belongs to the one before it, most often a part of a stack. One
 blank tells nothing: Fortran writes it in front of every line."""

@@ -48,12 +48,7 @@ _KERNEL = Expression(r"(?:^|[/._-])(?:dmesg|kern(?:el)?)(?=[._-]|$)", re.IGNOREC
 def origin_of(path: str) -> Origin:
     """Read a path relative to the directory of the job."""
     path = _COMPRESSED.sub("", path)
-    found: dict[str, str] = {}
-    for pattern in _patterns("rank"):
-        match = pattern.search(path)
-        if match:
-            found = {name: value for name, value in match.groupdict().items() if value}
-            break
+    found = _parts(path, "attempt") | _parts(path, "rank")
     return Origin(
         rank=_number(found.get("rank")),
         local_rank=_number(found.get("local_rank")),
@@ -100,6 +95,13 @@ def number_siblings(names: Sequence[str]) -> dict[str, int]:
         if len(group) > 1 and max(group.values()) < 2 * len(group)
         for name, number in group.items()
     }
+
+
+def _parts(path: str, table: str) -> dict[str, str]:
+    """What the first row of a table that knows the path tells."""
+    matches = (pattern.search(path) for pattern in _patterns(table))
+    match = next(filter(None, matches), None)
+    return {name: value for name, value in match.groupdict().items() if value} if match else {}
 
 
 def _host(path: str) -> str | None:

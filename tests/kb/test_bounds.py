@@ -52,6 +52,7 @@ ROWS = [
     *read_rows("prefixes", "prefix", Prefix),
     *read_rows("speakers", "speaker", Speaker),
     *read_rows("layouts", "rank", Layout),
+    *read_rows("layouts", "attempt", Layout),
     *read_rows("exits", "exit", ExitReport),
     *read_rows("exits", "block", ExitBlock),
     *read_rows("failures", "failure", Failure),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -607,3 +608,110 @@ def test_a_rank_whose_work_is_lost_in_a_restart_is_at_fault_for_those_who_wait(
     assert job_of(tmp_path).kind is FailureKind.MEMORY
     files["boat_rank2.log"] = starts.format(0, 0) + laps(2) + full + back + laps(2) + closed
     assert first_of(write(tmp_path, files))[0] == 3  # it came back to its work
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "boat 2 rank 2 loader process 7 crashed with SIGSEGV, another one is started",
+        "rank 2 prefetcher thread was killed",
+        "rank 2 lost a net. Possible reasons: the process was killed by the kernel",
+    ],
+)
+def test_a_rank_survives_its_helpers_and_what_only_may_be(tmp_path: Path, said: str) -> None:
+    work = [f"03:00:{n:02} rank={n % 4} lap {n // 4}: 9 fish" for n in range(32)]
+    ends = [f"03:00:40 rank={n} all laps done, exit code 0" for n in range(4)]
+    job = job_of(merged(tmp_path, *work[:19], f"03:00:18 rank=2 ERROR {said}", *work[19:], *ends))
+    assert not job.failed
+    dies = "03:00:18 rank=2 ERROR rank 2 boat was killed"
+    assert job_of(merged(tmp_path, *work[:19], dies, *work[19:], *ends)).failed
+
+
+def test_a_directory_for_each_attempt_tells_what_was_not_the_last(tmp_path: Path) -> None:
+    says = {"n1": (0, 1), "n2": (2, 3)}
+    files = {}
+    for attempt, (host, ranks) in product((0, 1), says.items()):
+        for local, rank in enumerate(ranks):
+            text = f"03:0{attempt}:01 event=cast_off rank={rank}\n"
+            text += "".join(f"03:0{attempt}:1{n} event=lap rank={rank} n={n}\n" for n in range(6))
+            files[f"{host}/restart-{attempt}/local{local}.txt"] = text
+    files["n1/restart-0/local1.txt"] += "ValueError: net 3 is torn\n"
+    files["n2/restart-1/local1.txt"] += "KeyError: 'anchor'\n"
+    job = job_of(write(tmp_path, files))
+    assert (job.culprits[0].rank, job.culprits[0].host) == (3, "n2")
+    assert [one.rank for one in job.earlier] == [1]
+
+
+def test_each_container_of_a_log_of_yarn_is_a_program_of_its_own(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for place, boat in ((5, 2), (2, 0), (9, 3), (3, 1)):
+        lines += [
+            f"Container: container_1795230607123_0007_01_00000{place} on sea{boat}.example:45454",
+            "==========",
+            "LogType:stderr",
+            "Log Upload Time:Sat Nov 21 03:10:07 +0000 2026",
+            "Log Contents:",
+            f"26/11/21 03:0{boat}:00 INFO Boat: boat {boat} of 4 casts off",
+            *(f"26/11/21 03:0{boat}:0{n} INFO Net: lap {n}: 9 fish" for n in range(1, 6)),
+        ]
+        if boat != 2:
+            lines += ["LostBoatException: lap 6", "Caused by: java.io.EOFException"]
+        lines += ["End of LogType:stderr", "*****", "LogType:stdout", "Log Contents:"]
+        lines += ["java.lang.OutOfMemoryError: Metaspace"] * (boat == 2)
+        lines += ["", "End of LogType:stdout", "*****"]
+    job = job_of(merged(tmp_path, *lines))
+    assert [(one.rank, one.host) for one in job.culprits] == [(2, "sea2")]
+    assert (job.kind, job.world_size) == (FailureKind.MEMORY, 4)
+
+
+def test_the_frames_of_go_are_no_work_and_honcho_names_programs_after_ranks(
+    tmp_path: Path,
+) -> None:
+    def stack(rank: int, line: int) -> list[str]:
+        frames = ["fish.example/fleet/boat.(*Net).Cast", f"\t/srv/net.go:{line}", "main.main"]
+        return [f"03:00:30 worker{rank}.1 | {text}" for text in (*frames, "\t/srv/main.go:9")]
+
+    lines = [f"03:00:{n:02} worker{n % 4}.1 | lap {n // 4}: 9 fish" for n in range(24)]
+    for rank in (0, 1):
+        lines += [f"03:00:30 worker{rank}.1 | WARN the sea is rough", *stack(rank, 7)]
+    lines += ["03:00:30 worker2.1 | ERROR cannot open net.db: no space left on device"]
+    lines += [*stack(2, 9), *stack(2, 9), "03:00:31 system | worker2.1 stopped (rc=4)"]
+    lines += [f"03:00:31 system | worker{n}.1 stopped (rc=-15)" for n in (0, 1, 3)]
+    rank, text = first_of(merged(tmp_path, *lines))
+    assert (rank, "net.db" in text) == (2, True)
+
+
+def test_who_complains_that_a_collective_does_not_complete_waits_for_the_silent_rank(
+    tmp_path: Path,
+) -> None:
+    lap = "".join(f"03:00:{n:02} INFO lap {n}: 9 fish\n" for n in range(8))
+    files = {f"boat-out-{n}.log": lap for n in range(4)}
+    for n in (0, 1, 3):
+        files[f"boat-out-{n}.log"] += "03:00:09 INFO net is drawn in\n"
+        files[f"boat-error-{n}.log"] = (
+            "03:00:20 ERROR all_gather(lap 8) has not completed for 10 s, may be stuck\n"
+            "03:00:30 FATAL Error: BarrierTimeout: lap 8 exceeded 20000 ms, giving up\n"
+            "    at listOnTimeout (node:internal/timers:581:17)\n"
+        )
+    files["boat-out-2.log"] += "03:00:09 INFO drawing in the net\n"
+    said = "2026-11-21T03:00:{}: PM2 log: App [boat:{}] exited with code [{}] via signal [SIGINT]\n"
+    files["pm2.log"] = "".join(said.format(30, n, 9) for n in (0, 1, 3)) + said.format(40, 2, 0)
+    job = job_of(write(tmp_path, files))
+    first = job.culprits[0]
+    assert (first.rank, first.host, "drawing" in (first.text or "")) == (2, None, True)
+    assert job.kind is FailureKind.HANG
+
+
+def test_a_crash_beside_a_truncated_message_is_not_the_first_failure(tmp_path: Path) -> None:
+    def lap(n: int, nets: int) -> str:
+        return f"03:00:{n:02} lap {n}: nets =   {nets} depth = {n * 1.7:.2f}\n"
+
+    files = {f"out.{n}": "".join(lap(one, 12) for one in range(6)) for n in range(4)}
+    files["out.1"] += lap(7, 14)
+    files["out.0"] += "03:00:07 ERROR gather of nets: MPI_ERR_TRUNCATE: message truncated\n"
+    files["err.3"] = "corrupted size vs. prev_size\n"
+    rank, text = first_of(write(tmp_path, files))
+    assert (rank, "nets =   14" in text) == (1, True)
+    assert job_of(tmp_path).kind is FailureKind.DESYNC
+    files["err.3"] = "ValueError: net 3 is torn\n"
+    assert first_of(write(tmp_path, files))[0] == 3

@@ -331,6 +331,14 @@ def test_the_name_of_a_file_tells_its_rank(row: Layout) -> None:
         ), example
 
 
+@each(*read_rows("layouts", "attempt", Layout))
+def test_the_directory_of_a_file_tells_its_attempt(row: Layout) -> None:
+    for example in row.examples:
+        assert origin_of(example).attempt == row.yields.attempt, example
+    for example in row.not_examples:
+        assert origin_of(example).attempt is None, example
+
+
 @each(*read_rows("layouts", "host", Layout))
 def test_the_name_of_a_file_tells_its_host(row: Layout) -> None:
     for example in row.examples:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kb.expression import Expression
 from kb.job.attempt import Attempt, RankLog
-from kb.job.differences import find_differences
+from kb.job.differences import find_departures, find_differences
 from kb.job.model import Culprit, Explanation, FaultRole, LogLine, RootCause
 from kb.job.root_cause.comparison import odd_ones
 from kb.log.mask import mask
@@ -40,8 +40,26 @@ _TIMED_OUT = re.compile(
 )
 """What a rank waited for in vain, as the watchdog of its process group says; what is sent to one
 peer is not the same on both sides."""
+_TRUNCATED = re.compile(r"\bMPI_ERR_TRUNCATE\b|\bmessage truncated\b", re.IGNORECASE)
 _UNEVEN = "ALLTOALL"
 """Its ranks may send different numbers of elements."""
+
+
+def sent_more(attempt: Attempt) -> RootCause | None:
+    """Name the rank that alone printed another value than before, where a message was longer than
+    the buffer of a rank. One that crashes beside it did so for what was written behind its own."""
+    failed = [log.failure for log in attempt.ranks.values() if log.failure]
+    own = [line for line in failed if line.role >= FaultRole.SELF_INFLICTED]
+    if any(line.kind is not FailureKind.SIGNAL for line in own) or not any(
+        line.role is FaultRole.OUT_OF_STEP and _TRUNCATED.search(line.text) for line in failed
+    ):
+        return None
+    found = dict(find_departures(attempt))
+    if len(found) != 1:
+        return None
+    ((rank, line),) = found.items()
+    host = line.host or attempt.reported_host(rank)
+    return RootCause(FailureKind.DESYNC, (Culprit(rank, host, line),), Explanation.DESYNC)
 
 
 def mismatched(attempt: Attempt) -> RootCause | None:

@@ -13,7 +13,7 @@ from kb.containment import surviving
 from kb.job.attempt import Attempt
 from kb.job.model import RootCause
 from kb.job.root_cause.complaint import complained_alone, complained_first
-from kb.job.root_cause.desync import mismatched, timed_out_apart
+from kb.job.root_cause.desync import mismatched, sent_more, timed_out_apart
 from kb.job.root_cause.flight_recorder import recorded_differently
 from kb.job.root_cause.kernel_kill import killed_by_kernel
 from kb.job.root_cause.lost_in_restart import lost_in_restart
@@ -30,6 +30,7 @@ RULES: tuple[Callable[[Attempt], RootCause | None], ...] = (
     slowed_down,
     link_went_down,
     lost_in_restart,
+    sent_more,
     failed_by_itself,
     preempted,
     recorded_differently,
