@@ -167,6 +167,19 @@ def test_it_is_for_the_user_alone_and_holds_no_secret(small: Small) -> None:
     assert TOKEN not in json.dumps(kept(small))
 
 
+@pytest.mark.parametrize(
+    "start", ["\x1b[32m", "\x1b[1;38;5;196m", "\x1b]8;;http://h\x07", "\x1b(B"]
+)
+def test_a_coloured_secret_in_a_message_is_neither_shown_nor_kept(small: Small, start: str) -> None:
+    secret = "Hpxg7zUPiZFgytS8lK0c"
+    said = f"we have HF_TOKEN={start}{secret}\x1b[0m\ngive me a note for the next shift\n"
+    run = chat(small, SHM, said=said)
+    note = "".join(run.stdout.decode().split("next shift", 1)[1].split())
+    assert "HF_TOKEN" in note
+    assert secret not in note
+    assert secret not in json.dumps(kept(small))
+
+
 def test_a_long_conversation_is_kept_up_to_its_bound_and_says_so(small: Small) -> None:
     done = chat(small, "--jsonl", SHM, said="undo\n" * (MAX_MESSAGES_KEPT + 3))
     assert done.stderr.count(b"too long to be kept") == 1
