@@ -179,6 +179,29 @@ async def test_a_file_is_read_below_the_roots_that_a_client_announces(
     assert json.loads(result.content[0].text)["verdict"] == "match"
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # of the client, on the root
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("other", ["vscode-remote://ssh/x", "untitled:1", ""])
+async def test_of_the_roots_of_a_client_those_on_this_machine_are_used(
+    built_cache: Path, tmp_path: Path, mode: str, other: str
+) -> None:
+    from mcp_types import ListRootsResult, Root
+
+    sample = Path("benchmarks/samples/nccl-shm.log").absolute()
+    elsewhere: Any = Root.model_construct(uri=other)
+
+    async def list_roots(_context: object) -> ListRootsResult:
+        here = Root(uri=sample.parent.as_uri())
+        return ListRootsResult.model_construct(roots=[elsewhere, here])
+
+    async with over_stdio(
+        built_cache, tmp_path / "stderr", mode=mode, list_roots_callback=list_roots
+    ) as agent:
+        result = await agent.call_tool("diagnose", {"paths": [str(sample)]})
+    assert json.loads(result.content[0].text)["verdict"] == "match"
+
+
 def lines(*messages: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
 
