@@ -1,5 +1,5 @@
-"""What was asked before the client closed its end is answered; of itself, the SDK ends at once. What
-the SDK cannot read is refused, or left out of a list."""
+"""What was asked before the client closed its end is answered; of itself, the SDK ends at once.
+What the SDK cannot read is refused, or left out of a list."""
 
 from __future__ import annotations
 
@@ -53,8 +53,12 @@ async def answered_to_the_last(
         async with writing:
             async for one in out:
                 await writing.send(one)
-                if isinstance(one.message, JSONRPCResponse | JSONRPCError):
-                    waiting.discard(one.message.id or "")
+                match one.message:
+                    case (
+                        JSONRPCResponse(id=identifier)
+                        | JSONRPCError(id=str() | int() as identifier)
+                    ):
+                        waiting.discard(identifier)
 
     async with anyio.create_task_group() as relays, received, out:
         relays.start_soon(take_in)
