@@ -137,6 +137,21 @@ def test_a_damaged_file_is_left_and_a_new_conversation_begins(small: Small, dama
     assert file.read_bytes() == damage
 
 
+@pytest.mark.parametrize("damage", [b"", zstandard.ZstdCompressor().compress(b"{}")])
+def test_a_pipe_with_nothing_but_a_damaged_case_is_told_so(small: Small, damage: bytes) -> None:
+    chat(small, SHM)
+    (file,) = files(small)
+    file.write_bytes(damage)
+    run = chat(small, "--resume", said="why\n")
+    assert (run.returncode, run.stdout) == (2, b"")
+    damaged, error = run.stderr.decode().splitlines()
+    assert f"the case in {file} is damaged" in damaged
+    assert error == (
+        "Error: every case that is kept is damaged; start a new one: kb chat TEXT, or remove them:"
+        " kb cases --forget all"
+    )
+
+
 def test_bytes_of_another_encoding_are_kept_as_far_as_they_can_be(
     small: Small, tmp_path: Path
 ) -> None:
