@@ -67,6 +67,10 @@ _MIN_PASTE_CHARACTERS = 200
 
 _MAX_CELLS = 1_000
 """Columns or lines of a terminal; the largest screens show some 600. Each cell takes memory."""
+_MARKS = re.compile(f"({re.escape(BRACKETED_PASTE_START)}|{re.escape(BRACKETED_PASTE_END)})")
+"""Between which the terminal hands over a paste."""
+_CUT_OFF = re.compile(r"\x1b(?:\[[0-?]*[ -/]*)?\Z")
+"""The beginning of a sequence, of which the rest comes later."""
 _ABSURD_SIZE = re.compile(r"\x1b\[48;[\d:;]*?\d{5}[\d:;]*t")
 """A report of a size that no terminal has, which a broken line sends."""
 
@@ -76,23 +80,41 @@ class TerminalParser(linux_driver.XTermParser):  # type: ignore[name-defined,mis
 
     _is_pasting = False
     """The terminal marked where a paste begins, and not yet where it ends."""
+    _cut_off = ""
+    """Of a paste, the beginning of a sequence at the end of what came so far."""
 
     def feed(self, data: str) -> Iterable[Message]:
         """Read on. A paste that the terminal does not mark is one all the same: each character by
         itself would take half a millisecond."""
-        begins, ends = data.rfind(BRACKETED_PASTE_START), data.rfind(BRACKETED_PASTE_END)
-        if begins == ends == -1:
-            is_burst = len(data) >= _MIN_PASTE_CHARACTERS and ("\r" in data or "\n" in data)
-            if is_burst and not self._is_pasting and "\x1b" not in data:
-                data = f"{BRACKETED_PASTE_START}{data}{BRACKETED_PASTE_END}"
+        data, self._cut_off = self._cut_off + data, ""
+        if BRACKETED_PASTE_START in data or self._is_pasting:
+            known = self._pasted(data)
         else:
-            self._is_pasting = begins > ends
-        known = _ABSURD_SIZE.sub("", data)
+            is_burst = len(data) >= _MIN_PASTE_CHARACTERS and ("\r" in data or "\n" in data)
+            if is_burst and "\x1b" not in data:
+                data = f"{BRACKETED_PASTE_START}{data}{BRACKETED_PASTE_END}"
+            known = data
+        known = _ABSURD_SIZE.sub("", known)
         if data and not known:  # nothing at all would be the end
             return
         for message in super().feed(known):
             if not (isinstance(message, Resize) and max(message.size) > _MAX_CELLS):
                 yield message
+
+    def _pasted(self, data: str) -> str:
+        """The data without the colours of what is pasted: the library ends a paste at an escape
+        sequence, takes the rest for keys, and a secret would stand behind what is left of it."""
+        from kb.log.clean import without_escapes  # not before the first screen
+
+        parts = _MARKS.split(data)
+        for place, part in enumerate(parts):
+            if part in (BRACKETED_PASTE_START, BRACKETED_PASTE_END):
+                self._is_pasting = part == BRACKETED_PASTE_START
+            elif self._is_pasting:
+                if place == len(parts) - 1 and (cut_off := _CUT_OFF.search(part)):
+                    part, self._cut_off = part[: cut_off.start()], cut_off[0]
+                parts[place] = without_escapes(part)
+        return "".join(parts)
 
     def _parse_extended_key(self, sequence: str) -> list[Key] | None:
         """Leave out a key whose number is that of no character: a broken line sends such ones."""

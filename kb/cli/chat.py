@@ -23,6 +23,7 @@ from kb.cli.speaking import showing_prompts, speaker_of, speaking
 from kb.cli.talk import MAX_MESSAGE_BYTES, Face, ForPeople, ForPrograms
 from kb.cli.terminal import say
 from kb.conversation import Conversation, begin, greet, leave_empty, leave_too_long
+from kb.errors import KbError
 from kb.log import Log
 from kb.outcomes import Outcomes
 from kb.service.service import DEFAULT_MATCHES, Service, result_of
@@ -76,6 +77,11 @@ def command(
     old = None if resume is None else session_to_resume(sessions, resume)
     log = _log_again(old) if old else read_case(text, paths)
     if not (log or old or jsonl or sys.stdin.isatty()):
+        if resume is not None:
+            raise KbError(
+                "every case that is kept is damaged; start a new one: kb chat TEXT, or remove"
+                " them: kb cases --forget all"
+            )
         raise click.UsageError("no error given; add TEXT or -f PATH (stdin holds the messages)")
     speak = showing_prompts(settings) if show_prompt else None
     with open_service(settings) as service:

@@ -22,7 +22,7 @@ from kb.conversation.simplified import simplified
 from kb.conversation.subject import is_of_the_field, is_question
 from kb.conversation.terms import asked_term
 from kb.evidence.nature import is_human_written, is_log
-from kb.log.clean import replace_surrogates, strip_controls, without_escapes
+from kb.log.clean import replace_surrogates, strip_controls
 
 MAX_TALK_CHARACTERS = 1_000
 """A message that is longer was pasted: it is the output of a program, whatever words are in it.
@@ -264,7 +264,7 @@ def acts_of(text: str) -> tuple[Acted, ...]:
     Raises:
         EncoderError: the classifier is missing or damaged; never for what the text is.
     """
-    text = strip_controls(replace_surrogates(without_escapes(text))).strip()
+    text = strip_controls(replace_surrogates(text)).strip()
     if not text:
         return ()
     if len(text) > MAX_TALK_CHARACTERS:

@@ -44,8 +44,8 @@ def read_cases(path: Path, known: Container[str] | None = None) -> list[Labelled
     others: a report of another would count as one that no incident fits.
 
     Raises:
-        EvaluationError: the file cannot be read, a line is not such an object, or names an incident
-            that is not known.
+        EvaluationError: the file cannot be read or holds no report, a line is not such an object,
+            or names an incident that is not known.
     """
     try:
         lines = read_given(path).splitlines()
@@ -69,4 +69,6 @@ def read_cases(path: Path, known: Container[str] | None = None) -> list[Labelled
                         " the id, or add its directory with --incidents DIR"
                     )
             cases.append(msgspec.structs.replace(case, id=case.id or f"{path.name}:{number}"))
+    if not cases:
+        raise EvaluationError(f"{path} holds no labelled reports; it has one JSON object a line")
     return cases

@@ -93,20 +93,25 @@ def read_archive(path: Path) -> Archive:
 @lru_cache(maxsize=1)  # its outputs are read one after the other
 def _read(path: Path, _changed: int) -> Archive:
     notices: list[str] = []
+    damage: list[str] = []
     data, whole = _expanded(read_regular(path, MAX_ARCHIVE_BYTES), MAX_ARCHIVE_BYTES)
-    whole = whole and data.endswith(_END)
     members: dict[str, bytes] = {}
-    with contained(f"{path.name} is damaged; read up to there", notices.append):
+    with contained(f"{path.name} is damaged; read up to there", damage.append):
         for name, text in _members(data):
             if len(members) == MAX_OUTPUTS:
                 notices.append(f"{path.name}: only the first {MAX_OUTPUTS:,} outputs are read")
                 break
             members.setdefault(name, text)
-    if not whole and not notices:
-        notices.append(f"{path.name} is damaged or too large; only its beginning was read")
+    if len(data) == MAX_ARCHIVE_BYTES and not whole:
+        large = f"has more than {MAX_ARCHIVE_BYTES >> 20} MB unpacked"
+        notices.append(f"{path.name} {large}; only its beginning was read")
+    elif damage:
+        notices.extend(damage)
+    elif not (whole and data.endswith(_END)):
+        notices.append(f"{path.name} is damaged; only its beginning was read")
     archive = _sorted_out(path, members, notices)
     if not archive.outputs:
-        raise OSError(errno.EINVAL, "; ".join(notices) or "it holds no output of a check")
+        raise OSError(errno.EINVAL, "; ".join(["it holds no output of a check", *notices]))
     return archive
 
 
@@ -142,6 +147,9 @@ def _members(data: bytes) -> Iterator[tuple[str, bytes]]:
                 if len(text) < member.size:
                     raise EOFError("its end is missing")
                 yield member.name, text
+        # The library takes a broken header for the end.
+        if any(data[archive.offset : archive.offset + _TAR_BLOCK_BYTES]):
+            raise ValueError("the header of an output is broken")
 
 
 def _sorted_out(path: Path, members: Mapping[str, bytes], notices: list[str]) -> Archive:

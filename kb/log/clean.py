@@ -110,13 +110,15 @@ def _message(text: bytes) -> bytes:
 
 
 def strip_controls(text: str) -> str:
-    """Replace tabs by spaces and drop control, bidirectional and invisible characters."""
+    """Replace tabs by spaces and drop escape sequences, control, bidirectional and invisible
+    characters."""
     return drop_controls(text.expandtabs(4))
 
 
 def drop_controls(text: str) -> str:
-    """Drop control, bidirectional and invisible characters, but for tabs and ends of lines."""
-    return _UNPRINTABLE.sub("", text)
+    """Drop escape sequences, whole, so that nothing of them stands before a secret; and control,
+    bidirectional and invisible characters, but for tabs and ends of lines."""
+    return _UNPRINTABLE.sub("", without_escapes(text))
 
 
 def escape_controls(encoded: str) -> str:

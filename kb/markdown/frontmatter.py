@@ -37,6 +37,8 @@ _OPENING = (
 )
 _CLOSING = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
 _RELEASE = re.compile(r"(?P<name>[A-Za-z][\w -]*?)(?<! after) v?(?P<version>\d+(?:\.\d+)+)")
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+"""What moves a cursor or ends a line unseen."""
 _MAX_DEPTH = 20
 """Levels of nested collections. A record needs 4, and YAML readers are recursive."""
 
@@ -70,6 +72,7 @@ def parse_header(text: str) -> AnyHeader:
         )
     lines = dict(_lines_of(root))
     _refuse_duplicates(root)
+    _refuse_controls(root)
     _state_fix_as_data(data)
     try:
         return msgspec.convert(data, _header_type(data), builtin_types=(date,))
@@ -149,6 +152,22 @@ def _refuse_duplicates(node: yaml.Node) -> None:
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:
             _refuse_duplicates(item)
+
+
+def _refuse_controls(node: yaml.Node) -> None:
+    """In quotes, YAML makes a control character of plain ones: `"\\e"`."""
+    if isinstance(node, yaml.ScalarNode):
+        if match := CONTROL.search(node.value):
+            raise FrontMatterError(
+                rules.ControlCharacter,
+                node.start_mark.line + 1,
+                f"the value holds the control character U+{ord(match[0]):04X}, as an escape",
+                "remove it; keep only the readable part of terminal output",
+            )
+    else:
+        for part in node.value:
+            for one in part if isinstance(part, tuple) else [part]:
+                _refuse_controls(one)
 
 
 def _lines_of(node: yaml.Node, path: Path = ()) -> Iterator[tuple[Path, int]]:

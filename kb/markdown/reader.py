@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -15,13 +14,12 @@ from index.documents import Pattern
 from index.errors import PatternError
 from index.signatures import check
 from kb.markdown import rules
-from kb.markdown.frontmatter import AnyHeader, FrontMatterError, parse_header
+from kb.markdown.frontmatter import CONTROL, AnyHeader, FrontMatterError, parse_header
 from kb.markdown.rules import ShapeRule
 from kb.problem import Problem
 
 _MARKDOWN = MarkdownIt("commonmark").use(front_matter_plugin).disable("inline")
 """Finds the blocks; what stands within a line is kept as it is written."""
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 Blocks = Sequence[SyntaxTreeNode]
 
@@ -66,7 +64,7 @@ class Reader:
     def check_characters(self) -> None:
         """What moves a cursor or ends a line unseen has no place in a page of text."""
         for number, line in enumerate(self.lines, 1):
-            if match := _CONTROL.search(line):
+            if match := CONTROL.search(line):
                 self.report(
                     number,
                     rules.ControlCharacter,

@@ -1,5 +1,5 @@
-"""What was asked before the client closed its end is answered; of itself, the SDK ends at once. And
-what the SDK cannot read is refused."""
+"""What was asked before the client closed its end is answered; of itself, the SDK ends at once.
+What the SDK cannot read is refused, or left out of a list."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 
+from kb.serve.client_roots import leave_out_unknown
 from kb.serve.unreadable import refusals
 
 LAST_SECONDS = 10.0
@@ -41,6 +42,7 @@ async def answered_to_the_last(
                     for answer in answers_to_it:
                         await refused.send(answer)
                     continue
+                leave_out_unknown(one)
                 _note_call(one, waiting)
                 await into.send(one)
             with anyio.move_on_after(LAST_SECONDS):
@@ -51,8 +53,12 @@ async def answered_to_the_last(
         async with writing:
             async for one in out:
                 await writing.send(one)
-                if isinstance(one.message, JSONRPCResponse | JSONRPCError):
-                    waiting.discard(one.message.id or "")
+                match one.message:
+                    case (
+                        JSONRPCResponse(id=identifier)
+                        | JSONRPCError(id=str() | int() as identifier)
+                    ):
+                        waiting.discard(identifier)
 
     async with anyio.create_task_group() as relays, received, out:
         relays.start_soon(take_in)

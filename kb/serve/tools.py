@@ -22,7 +22,8 @@ MAX_FOUND = 20
 Text = Annotated[str, Meta(max_length=MAX_TEXT_CHARACTERS)]
 Id = Annotated[str, Meta(max_length=200)]
 Paths = Annotated[
-    list[Annotated[str, Meta(max_length=MAX_NAME_CHARACTERS)]], Meta(max_length=MAX_PATHS)
+    list[Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)]],
+    Meta(max_length=MAX_PATHS),
 ]
 LEAD = "lead"
 Searched = Literal["incident", "cascade", "harmless", "check", "playbook", "lead"]

@@ -515,6 +515,38 @@ def test_hostile_archives_are_read_as_far_as_they_go(
         assert b"kb-bad.tar.gz" in both.stderr
 
 
+def archives_told() -> Iterator[tuple[str, bytes, str]]:
+    """Their names, their bytes, and what is said of them."""
+    good = {f"{TOP}/collected": LIST + b"skipped\tdmesg\tno root\n", f"{TOP}/df-shm.txt": SMALL}
+    whole = tar_of(good)
+    large = {**good, f"{TOP}/free-h.txt": bytes(1 << 27)}
+    damaged = "kb-x.tar.gz is damaged; read up to there: "
+    yield (
+        "too large",
+        gzip.compress(tar_of(large), 1),
+        ("kb-x.tar.gz has more than 64 MB unpacked; only its beginning was read"),
+    )
+    header = 2 * 512  # behind the list and its header
+    assert whole[header:].startswith(f"{TOP}/df-shm.txt".encode())
+    yield "a damaged header", whole[:header] + b"\xff" * 9 + whole[header + 9 :], damaged
+    yield "cut off", gzip.compress(whole[: header + 512 + 20]), damaged
+    yield "damaged data", gzip.compress(whole)[:-40], "kb-x.tar.gz is damaged"
+
+
+@pytest.mark.parametrize(
+    ("packed", "says"),
+    [pytest.param(packed, says, id=name) for name, packed, says in archives_told()],
+)
+def test_what_is_wrong_with_an_archive_is_said(
+    shipped_kb: Run, tmp_path: Path, packed: bytes, says: str
+) -> None:
+    (tmp_path / "kb-x.tar.gz").write_bytes(packed)
+    run = shipped_kb("ask", "-f", tmp_path / "kb-x.tar.gz")
+    said = run.stderr.decode()
+    assert says in said
+    assert ("is damaged" in said) == ("is damaged" in says)
+
+
 def test_files_behind_the_option_are_files_too(shipped_kb: Run, tmp_path: Path) -> None:
     for number in (1, 2):
         text = "x\n" if number == 1 else "NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off\n"

@@ -132,6 +132,17 @@ def test_wrong_line_is_named(kb: Run, tmp_path: Path, content: str) -> None:
     assert f"{path}:2 is not a labelled report" in run.stderr.decode()
 
 
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_a_file_without_reports_is_wrong_use(kb: Run, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.write_text(content)
+    run = kb("eval", path)
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert run.stderr.decode() == (
+        f"Error: {path} holds no labelled reports; it has one JSON object a line\n"
+    )
+
+
 def test_missing_file_is_wrong_use(kb: Run, tmp_path: Path) -> None:
     run = kb("eval", tmp_path / "none.jsonl")
     assert run.returncode == 2

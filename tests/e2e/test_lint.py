@@ -62,6 +62,9 @@ def test_one_good_file_passes(kb: Run, good: Path) -> None:
         ("## Cause", "## Because", "SHP106"),
         (f"id: {FOUNDING}", "id: another-name", "SHP112"),
         ("kind: incident", "kind: incident\nmood: bad", "SHP105"),
+        ("kind: incident", 'kind: "incid\\x1bent"', "SHP116"),
+        ("signatures:\n", 'signatures:\n- pattern: "a\\ab"\n  strength: weak\n', "SHP116"),
+        ("title: ", 'title: "\\e[2J"\n# ', "SHP116"),
         ("signatures:\n", "signatures:\n- pattern: (\n  strength: weak\n  regex: true\n", "SHP105"),
         (
             "signatures:\n",

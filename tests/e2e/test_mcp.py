@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import httpx2
@@ -18,6 +19,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from kb.serve.last_calls import LAST_SECONDS
 from tests.conftest import FOUNDING, PATIENCE_S, Run, environment
 from tests.e2e.conftest import (
     ANSWER,
@@ -179,6 +181,29 @@ async def test_a_file_is_read_below_the_roots_that_a_client_announces(
     assert json.loads(result.content[0].text)["verdict"] == "match"
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # of the client, on the root
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("other", ["vscode-remote://ssh/x", "untitled:1", ""])
+async def test_of_the_roots_of_a_client_those_on_this_machine_are_used(
+    built_cache: Path, tmp_path: Path, mode: str, other: str
+) -> None:
+    from mcp_types import ListRootsResult, Root
+
+    sample = Path("benchmarks/samples/nccl-shm.log").absolute()
+    elsewhere: Any = Root.model_construct(uri=other)
+
+    async def list_roots(_context: object) -> ListRootsResult:
+        here = Root(uri=sample.parent.as_uri())
+        return ListRootsResult.model_construct(roots=[elsewhere, here])
+
+    async with over_stdio(
+        built_cache, tmp_path / "stderr", mode=mode, list_roots_callback=list_roots
+    ) as agent:
+        result = await agent.call_tool("diagnose", {"paths": [str(sample)]})
+    assert json.loads(result.content[0].text)["verdict"] == "match"
+
+
 def lines(*messages: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
 
@@ -198,6 +223,14 @@ def test_stdout_has_the_protocol_alone_and_the_server_ends_with_stdin(shipped_kb
     assert all(reply["jsonrpc"] == "2.0" for reply in replies)
     (answer,) = [reply for reply in replies if reply.get("id") == called["id"]]
     assert FOUNDING[0] in json.dumps(answer), "asked before the end, so answered"
+
+
+@pytest.mark.parametrize("identifier", [0, 1, "", "a-1"])
+def test_with_all_answered_it_ends_at_once_with_stdin(small: Small, identifier: int | str) -> None:
+    start = monotonic()
+    run = small.kb("mcp", stdin=lines({**INITIALIZE, "id": identifier}))
+    assert [json.loads(line)["id"] for line in run.stdout.splitlines()] == [identifier]
+    assert monotonic() - start < LAST_SECONDS
 
 
 @pytest.mark.slow

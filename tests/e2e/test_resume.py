@@ -137,6 +137,21 @@ def test_a_damaged_file_is_left_and_a_new_conversation_begins(small: Small, dama
     assert file.read_bytes() == damage
 
 
+@pytest.mark.parametrize("damage", [b"", zstandard.ZstdCompressor().compress(b"{}")])
+def test_a_pipe_with_nothing_but_a_damaged_case_is_told_so(small: Small, damage: bytes) -> None:
+    chat(small, SHM)
+    (file,) = files(small)
+    file.write_bytes(damage)
+    run = chat(small, "--resume", said="why\n")
+    assert (run.returncode, run.stdout) == (2, b"")
+    damaged, error = run.stderr.decode().splitlines()
+    assert f"the case in {file} is damaged" in damaged
+    assert error == (
+        "Error: every case that is kept is damaged; start a new one: kb chat TEXT, or remove them:"
+        " kb cases --forget all"
+    )
+
+
 def test_bytes_of_another_encoding_are_kept_as_far_as_they_can_be(
     small: Small, tmp_path: Path
 ) -> None:
@@ -165,6 +180,19 @@ def test_it_is_for_the_user_alone_and_holds_no_secret(small: Small) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert TOKEN not in json.dumps(kept(small))
+
+
+@pytest.mark.parametrize(
+    "start", ["\x1b[32m", "\x1b[1;38;5;196m", "\x1b]8;;http://h\x07", "\x1b(B"]
+)
+def test_a_coloured_secret_in_a_message_is_neither_shown_nor_kept(small: Small, start: str) -> None:
+    secret = "Hpxg7zUPiZFgytS8lK0c"
+    said = f"we have HF_TOKEN={start}{secret}\x1b[0m\ngive me a note for the next shift\n"
+    run = chat(small, SHM, said=said)
+    note = "".join(run.stdout.decode().split("next shift", 1)[1].split())
+    assert "HF_TOKEN" in note
+    assert secret not in note
+    assert secret not in json.dumps(kept(small))
 
 
 def test_a_long_conversation_is_kept_up_to_its_bound_and_says_so(small: Small) -> None:

@@ -220,6 +220,8 @@ async def test_a_draft_is_text_and_writes_nothing(
         ("diagnose", {"text": SHM, "shell": "rm"}, "unknown field `shell`"),
         ("diagnose", {"paths": "/etc/passwd"}, "Expected `array`"),
         ("diagnose", {"paths": ["x"] * 65}, "length <= 64"),
+        ("diagnose", {"paths": [""]}, "length >= 1"),
+        ("draft_record", {"paths": ["a", ""]}, "length >= 1"),
         ("diagnose", {"text": "a" * (MAX_TEXT_CHARACTERS + 1)}, "length <= 1000000"),
         ("diagnose", {"case": "x", "part": "secrets"}, "Invalid enum value"),
         ("diagnose", {"case": "x"}, "case goes with part"),

@@ -293,13 +293,15 @@ def test_many_lines_at_once_are_a_paste_also_where_it_is_not_marked() -> None:
     assert [type(one) for one in typed] == [Key] * 4
 
 
-def test_a_marked_paste_is_one_however_it_is_cut() -> None:
+@pytest.mark.parametrize("piece", [7, 256])
+def test_a_marked_paste_is_one_however_it_is_cut_and_coloured(piece: int) -> None:
     parser, text = TerminalParser(), "step 1 loss 2.3\r" * 40
-    marked = f"\x1b[200~{text}\x1b[201~"
+    coloured = text.replace("loss", "\x1b[1;31mloss\x1b[0m\x1b[K")
+    marked = f"\x1b[200~{coloured}\x1b[201~"
     found = [
         one
-        for start in range(0, len(marked), 256)
-        for one in parser.feed(marked[start : start + 256])
+        for start in range(0, len(marked), piece)
+        for one in parser.feed(marked[start : start + piece])
     ]
     assert [one.text for one in found if isinstance(one, Paste)] == [text]
     assert not [one for one in found if isinstance(one, Key)]
