@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import filterfalse
 
 from kb.corpus.base import KnowledgeBase
 from kb.evidence.markers import Grade, grade_line
 from kb.incident import Signature, Strength
+from kb.job.failures import classify
+from kb.job.model import FaultRole
 from kb.log.prefixes import split_prefix
 
 _MAX_SIGNATURES = 4
@@ -43,7 +46,7 @@ def propose(evidence: str, knowledge: KnowledgeBase) -> tuple[Signature, ...]:
     others = _evidence_of_all(knowledge)
     graded = {
         part: _grade(part, knowledge)
-        for part in literal_parts(evidence.split("\n"))
+        for part in literal_parts(filterfalse(_loses_peer, evidence.split("\n")))
         if part not in others
     }
     chosen: list[str] = []
@@ -53,6 +56,12 @@ def propose(evidence: str, knowledge: KnowledgeBase) -> tuple[Signature, ...]:
     return tuple(
         Signature(part, _strength(part, graded[part], others)) for part in chosen[:_MAX_SIGNATURES]
     )
+
+
+def _loses_peer(line: str) -> bool:
+    """Whether it says that another process is gone: at the end of a healthy job they say so too."""
+    failure = classify(split_prefix(line).text, Grade.FATAL)
+    return failure is not None and failure.role is FaultRole.LOST_PEER
 
 
 def literal_parts(lines: Iterable[str]) -> Iterator[str]:

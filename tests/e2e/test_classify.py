@@ -601,4 +601,4 @@ def test_names_of_clusters_are_text(kb: Run, tmp_path: Path) -> None:
     results.write_bytes(ROW.replace(b'"abc"', b'"' + odd + b'"') + b"\n")
     run = kb("new", "--from-cluster", "no", "--results", results)
     assert run.returncode == 2
-    assert run.stderr == f"Error: unknown cluster `no`; {results} has ]0;tx\n".encode()
+    assert run.stderr == f"Error: unknown cluster `no`; {results} has x\n".encode()
