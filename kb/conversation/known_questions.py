@@ -92,7 +92,7 @@ def may_be_known(text: str) -> bool:
         return False
     found, likeness = _nearest(text, None)
     return found is not None and (
-        likeness >= WHOLE or (likeness >= SURE and is_about(found, _words(text)))
+        likeness >= WHOLE or (likeness >= SURE and is_about(found, _told(text)))
     )
 
 
@@ -103,8 +103,10 @@ def has_answer_of_its_own(text: str) -> bool:
 
 def question_known(text: str, case: str) -> KnownQuestion | None:
     """The row whose question about a `case` a text surely is."""
-    found, likeness = _nearest(text, _told(f"{text}\n{case}"))
-    return found if likeness >= SURE else None
+    told = _told(f"{text}\n{case}")
+    found, likeness = _nearest(text, told)
+    is_sure = likeness >= WHOLE or (likeness >= SURE and found and is_about(found, told))
+    return found if is_sure else None
 
 
 def question_near(text: str, case: str) -> KnownQuestion | None:
@@ -310,5 +312,6 @@ def _without_parts(told: Set[str]) -> frozenset[str]:
 
 @cache  # the topics of each candidate are compared with each question
 def _topic_words(topic: str) -> frozenset[str]:
-    """A topic may be a number: a port, a status."""
-    return _words(topic) or frozenset(tokenize(topic))
+    """Its numbers are among them: a port, a status, a code."""
+    numbers = {word for word in tokenize(topic) if word.isdecimal()}
+    return _words(topic) | numbers or frozenset(tokenize(topic))

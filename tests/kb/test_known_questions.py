@@ -94,6 +94,13 @@ def test_a_question_about_another_system_is_not_answered() -> None:
     assert other is None or "sglang" in other.about
 
 
+def test_a_wording_of_which_numbers_tell_the_topic_needs_the_topic() -> None:
+    """“803 和 804 要不要重启” asks about CUDA errors, and not whether to reboot."""
+    row = next(one for one in known_questions() if "803 和 804 要不要重启" in one.asks)
+    assert question_known("要不要先重启", "多机训练卡住，没有报错") != row
+    assert question_known("803 和 804 要不要重启", "cuda error 803") == row
+
+
 def test_the_answer_changes_no_belief(knowledge: KnowledgeBase) -> None:
     before = talk(knowledge, SHM)
     after = talk(knowledge, SHM, "can i mix a100 and h100 in one job?")
