@@ -40,6 +40,7 @@ _MAY_STATE = frozenset({Act.OTHER, Act.NO, Act.FAILURE, Act.OFF_TOPIC})
 _MAY_ADD = frozenset(
     {Act.OTHER, Act.WHY, Act.WHY_NOT, Act.SAFE, Act.COST, Act.HOW, Act.PREVENT, Act.CANNOT}
 )
+"""Requests that a question of the table may answer better than a general reply."""
 _MAY_TELL = frozenset(
     {
         Act.OTHER,

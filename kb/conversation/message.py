@@ -219,8 +219,8 @@ def _as_asked(part: Acted) -> Acted:
     if asked is Asked.COMMAND:
         return Acted(Act.SAFE, part.text)
     is_taken = part.act in TOLD | _TAKEN_FOR and asked not in _TELLS
-    is_taken = is_taken or (part.act is Act.UNDO and asked is Asked.MATTERS)
-    return Acted(Act.OTHER, part.text) if is_taken else part
+    is_line = part.act is Act.UNDO and asked is Asked.MATTERS  # "can I ignore that line?"
+    return Acted(Act.OTHER, part.text) if is_taken or is_line else part
 
 
 def _as_denial(part: Acted) -> Acted:

@@ -63,6 +63,7 @@ def _to_document(row: KnownQuestion) -> Document:
     )
 
 
+@lru_cache(512)  # each question is compared with those of several rows
 def wordings_in_english(row: KnownQuestion) -> tuple[str, ...]:
     """The wordings of a row, as far as the glossary has their Chinese words."""
     return tuple(map(translate, row.asks))

@@ -203,7 +203,7 @@ def like_question(text: str, conversation: Conversation, knowledge: KnowledgeBas
         in_chinese = language is Language.CHINESE
         asked = next(ask for ask in meant.asks if has_chinese(ask) == in_chinese)
         answer = say("like-question", language, asked=asked, answer=answer)
-    return Answer(paragraphs([answer, say("term-source", language, source=meant.source)]))
+    return _sourced(answer, meant, language)
 
 
 def meant_question(
@@ -237,8 +237,11 @@ def of_table(question: KnownQuestion | None, language: Language) -> Answer | Non
     """What the table of questions answers, with the page that says so."""
     if question is None:
         return None
-    source = say("term-source", language, source=question.source)
-    return Answer(paragraphs([answer_in(question, language), source]))
+    return _sourced(answer_in(question, language), question, language)
+
+
+def _sourced(answer: str, question: KnownQuestion, language: Language) -> Answer:
+    return Answer(paragraphs([answer, say("term-source", language, source=question.source)]))
 
 
 def _is_titled(text: str, incident: Incident, knowledge: KnowledgeBase) -> bool:

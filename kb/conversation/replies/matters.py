@@ -10,7 +10,7 @@ from kb.conversation.replies.answer import Answer, what_leads
 from kb.conversation.speech import cite, first_sentence, observed
 from kb.conversation.state import Conversation, Speaker
 from kb.corpus.base import KnowledgeBase
-from kb.diagnosis import By, Diagnosis, Note, diagnose
+from kb.diagnosis import By, Diagnosis, diagnose
 from kb.incident import Incident, Kind
 from kb.log import Log
 
@@ -35,16 +35,12 @@ def matters(_acted: Acted, conversation: Conversation, knowledge: KnowledgeBase)
 def _known(diagnosis: Diagnosis, language: Language) -> Iterator[str]:
     """What a record says of it by a signature, and what a check reads in it."""
     for note in diagnosis.notes:
-        yield _noted(note, language)
+        yield _told(_NOTES[note.incident.kind], note.incident, language)
     for match in diagnosis.matches[:1]:
         if any(why.by is By.SIGNATURE for why in match.why):
             yield _told("matters-record", match.incident, language)
     for one in diagnosis.observations[:1]:
         yield " ".join(observed(one, language))
-
-
-def _noted(note: Note, language: Language) -> str:
-    return _told(_NOTES[note.incident.kind], note.incident, language)
 
 
 def _told(key: str, incident: Incident, language: Language) -> str:
