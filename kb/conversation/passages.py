@@ -15,7 +15,7 @@ from kb.check import Check
 from kb.conversation.act_model import in_english
 from kb.conversation.next_step import playbooks_of
 from kb.conversation.search import guides_near
-from kb.conversation.state import Conversation, Speaker
+from kb.conversation.state import Conversation
 from kb.corpus.base import KnowledgeBase
 from kb.corpus.guide_shelf import GuideShelf
 from kb.incident import Incident, Step
@@ -75,9 +75,8 @@ def passage_about(
 
 def _message_with(text: str, conversation: Conversation) -> str:
     """The last message of the user, where a text is a part of it in words; else the text."""
-    last = conversation.turns[-1]
-    is_part = last.speaker is Speaker.USER and text in last.text and "\n" not in last.text
-    return last.text if is_part else text
+    message = conversation.message_with(text)
+    return message if message and "\n" not in message else text
 
 
 def passage_elsewhere(text: str, knowledge: KnowledgeBase) -> Passage | None:

@@ -275,6 +275,11 @@ class Conversation(msgspec.Struct, frozen=True):
         """The same after these were said."""
         return msgspec.structs.replace(self, turns=(*self.turns, *turns))
 
+    def message_with(self, text: str) -> str | None:
+        """The last message of the user, not answered yet, where a text is a part of it."""
+        last = self.turns[-1]
+        return last.text if last.speaker is Speaker.USER and text in last.text else None
+
     @property
     def set_aside(self) -> frozenset[str]:
         """Checks and steps that the user cannot do."""

@@ -16,7 +16,6 @@ from index.encoder import Encoder
 from index.errors import StoreMissing
 from index.progress import Notify, Report, silent_notify, silent_report
 from index.signatures import Scanner
-from index.vector_cache import CachingEncoder
 from kb.corpus.document import from_payload
 from kb.corpus.guide_shelf import GuideShelf
 from kb.corpus.sync import (
@@ -101,12 +100,7 @@ class KnowledgeBase:
 
     def vectors(self, texts: Sequence[str], tier: TierName) -> NDArray[np.float32]:
         """One row of unit length per text: (n, dim). Passages of the tier are not encoded again."""
-        encoder = self._encoder()
-
-        def stored(hashes: Collection[str]) -> dict[str, bytes]:
-            return self._others[tier].read(lambda index: index.vectors(encoder.name, hashes))
-
-        return CachingEncoder(lambda: encoder, encoder.name, stored).encode(texts)
+        return self._others[tier].vectors(texts)
 
     def incidents(self) -> list[Incident]:
         """All curated records, in order of their ids."""

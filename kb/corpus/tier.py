@@ -7,18 +7,26 @@ one tier do not change when another tier grows.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache, partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from index.documents import Candidate, Query
 from index.encoder import Encoder
 from index.errors import StoreDamaged
 from index.snapshot import Snapshot
+from index.vector_cache import CachingEncoder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Read = TypeVar("Read")
 
+_MAX_REMEMBERED_TEXTS = 8
+"""Groups of texts whose vectors are remembered, some 150 kB each: within a turn several parts ask
+for the same."""
 MAX_REMEMBERED_QUERIES = 128
 """Questions whose answers are kept; an answer is some 200 kB."""
 
@@ -53,6 +61,8 @@ class Tier:
         # Held weakly: a circle would keep the encoder until the garbage collector comes by.
         search = partial(Tier._search, weakref.proxy(self))
         self._remembered = lru_cache(MAX_REMEMBERED_QUERIES)(search)
+        encode = partial(Tier._encode, weakref.proxy(self))
+        self._encoded = lru_cache(_MAX_REMEMBERED_TEXTS)(encode)
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -71,6 +81,18 @@ class Tier:
     def search(self, query: Query) -> list[Candidate]:
         """Search the index. Many logs are equal after masking, so results are cached."""
         return self._remembered(query)
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row of unit length per text: (n, dim). Passages of the tier are not encoded again."""
+        return self._encoded(tuple(texts))
+
+    def _encode(self, texts: tuple[str, ...]) -> NDArray[np.float32]:
+        encoder = self._encoder()
+
+        def stored(hashes: Collection[str]) -> dict[str, bytes]:
+            return self.read(lambda snapshot: snapshot.vectors(encoder.name, hashes))
+
+        return CachingEncoder(lambda: encoder, encoder.name, stored).encode(texts)
 
     def payloads(self) -> dict[str, bytes]:
         """What every document carries, by its id and in order of ids."""

@@ -218,8 +218,8 @@ def _meant(
     text: str, conversation: Conversation, knowledge: KnowledgeBase
 ) -> tuple[KnownQuestion | None, float]:
     """The row that the text means, or one of its questions, or all of the message that it is of."""
-    last = conversation.turns[-1]
-    whole = [last.text] if last.speaker is Speaker.USER and text in last.text else []
+    message = conversation.message_with(text)
+    whole = [message] if message is not None else []
     asked = filter(is_question, sentences_of(text))
     return question_meant([*asked, *whole], subject_of(conversation), knowledge)
 
